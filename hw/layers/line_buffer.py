@@ -326,14 +326,14 @@ class LineBuffer(wiring.Component):
                 column.eq(_chosen([Const(c * inner) for _, c in places], group.turn)),
                 inside.eq(_chosen([group.inside_rows[r] & group.inside_columns[c] for r, c in places], group.turn)),
             ]
-            address, here = Signal.like(group.rows[0], name=f"address_{n}"), Signal(name=f"here_{n}")
+            address, here = Signal.like(group.rows[0], name=f"address_{n}"), Signal(name=f"here_{n}", reset_less=True)
             m.d.sync += [address.eq(row + group.offset + column + group.part), here.eq(inside)]
 
             # Its blocks, with the register behind the memory.
             there = delay(m, here, SPECTRA, name=f"there_{n}")
             for b in range(shape.blocks):
                 if b == walk.blocks % shape.blocks != 0:  # From here on the last part of a pixel has nothing written.
-                    filled = Signal(name=f"filled_{n}")
+                    filled = Signal(name=f"filled_{n}", reset_less=True)
                     m.d.sync += filled.eq(inside & (group.part != inner - 1))
                     there = delay(m, filled, SPECTRA, name=f"filled_there_{n}")
                 ram = self._rams[n * shape.blocks + b]

@@ -90,7 +90,9 @@ class PoolLayer(wiring.Component):
 
         valid, ready, came = self._beside(m)
 
-        # The place of the pixel that comes: in the image, in its window, and that of the window.
+        # The place of the pixel that comes: in the image, in its window, and that of the window. Windows that cover the
+        # image are not counted: each pixel is inside one, and the last one ends with the image.
+        covers = self._stride == kernel and (down * kernel[0], across * kernel[1]) == (height, width)
         moves = Signal()
         beat = Signal(range(max(2, self._beats)))
         in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1))) for size in (
@@ -107,18 +109,20 @@ class PoolLayer(wiring.Component):
             with m.If(pixel_ends):
                 m.d.sync += [x.eq(x + 1), in_x.eq(in_x + 1)]
                 with m.If(in_x == self._stride[1] - 1):
-                    m.d.sync += [in_x.eq(0), out_x.eq(out_x + 1)]
+                    m.d.sync += [in_x.eq(0), *([] if covers else [out_x.eq(out_x + 1)])]
             with m.If(row_ends):
-                m.d.sync += [x.eq(0), in_x.eq(0), out_x.eq(0), y.eq(y + 1), in_y.eq(in_y + 1)]
+                m.d.sync += [x.eq(0), in_x.eq(0), y.eq(y + 1), in_y.eq(in_y + 1),
+                             *([] if covers else [out_x.eq(0)])]
                 with m.If(in_y == self._stride[0] - 1):
-                    m.d.sync += [in_y.eq(0), out_y.eq(out_y + 1)]
+                    m.d.sync += [in_y.eq(0), *([] if covers else [out_y.eq(out_y + 1)])]
             with m.If(image_ends):
-                m.d.sync += [y.eq(0), in_y.eq(0), out_y.eq(0)]
+                m.d.sync += [y.eq(0), in_y.eq(0), *([] if covers else [out_y.eq(0)])]
 
         # What its window has seen so far is read and written in one cycle.
         first, last, inside = Signal(), Signal(), Signal()
         m.d.comb += [
-            inside.eq((in_x < kernel[1]) & (in_y < kernel[0]) & (out_x < across) & (out_y < down)),
+            inside.eq(1 if covers else
+                      (in_x < kernel[1]) & (in_y < kernel[0]) & (out_x < across) & (out_y < down)),
             first.eq((in_x == 0) & (in_y == 0)),
             last.eq(inside & (in_x == kernel[1] - 1) & (in_y == kernel[0] - 1)),
             sums.following.eq(address), sums.write.eq(moves & inside),
@@ -134,12 +138,12 @@ class PoolLayer(wiring.Component):
                 m.d.comb += address.eq(0)
 
         # A whole window waits a cycle, and is rounded on its way into the queue.
-        held, marked = Signal(self._sum), Signal()
+        held, marked = Signal(self._sum, reset_less=True), Signal(reset_less=True)
         waits = Signal()  # a whole window, before it is rounded
         m.d.comb += [ready.eq(~waits | queue.i.ready), queue.i.valid.eq(waits), queue.i.payload.last.eq(marked)]
         with m.If(ready):
-            m.d.sync += [waits.eq(valid & last), held.eq(sums.data),
-                         marked.eq(pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
+            m.d.sync += [waits.eq(valid & last), held.eq(sums.data), marked.eq(
+                image_ends if covers else pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
         for j in range(k):
             better = joined(layer)(sums.word[j], came[j])
             m.d.comb += [sums.data[j].eq(Mux(first, came[j], better)),

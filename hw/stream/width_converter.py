@@ -42,6 +42,7 @@ class WidthConverter(wiring.Component):
         # The part of the block that leaves, of those that hold values of the vector.
         part, at = Signal(range(max(2, parts))), Signal(range(max(2, self._blocks_out)))
         ends_block, ends_vector = Signal(), Signal()
+        moves = self.o.valid & self.o.ready
         m.d.comb += [
             ends_vector.eq(at == self._blocks_out - 1), ends_block.eq((part == parts - 1) | ends_vector),
             self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready & ends_block),
@@ -50,8 +51,11 @@ class WidthConverter(wiring.Component):
         for j in range(k):
             m.d.comb += self.o.payload.data[j].eq(Array([
                 self.i.payload.data[p * k + j] if p * k + j < self._k_in else 0 for p in range(parts)])[part])
-        with m.If(self.o.valid & self.o.ready):
-            m.d.sync += [part.eq(Mux(ends_block, 0, part + 1)), at.eq(Mux(ends_vector, 0, at + 1))]
+        if self._blocks_out > 1:  # Else both stay zero.
+            with m.If(moves):
+                m.d.sync += at.eq(Mux(ends_vector, 0, at + 1))
+                if parts > 1:
+                    m.d.sync += part.eq(Mux(ends_block, 0, part + 1))
 
     def _gather(self, m: Module) -> None:
         parts, k = self._k_out // self._k_in, self._k_in
