@@ -42,6 +42,14 @@ def test_a_program_is_computed_once():
     assert used is got.forward.program(layer.forward)
 
 
+@pytest.mark.parametrize(("returns", "single"), [("last", True), ("sequence", False)])
+def test_a_layer_of_vectors_that_are_no_sequence_keeps_no_ends(returns, single):
+    network = golden.network(4, 8, 4, outputs=5, k_out=1, returns=returns)
+    with unelaborated():
+        found = Top(network, plan(network, 70)).units[1]._banks.single
+    assert found == single
+
+
 UNKNOWN = SimpleNamespace(name="norm", kind="layer_norm")
 
 

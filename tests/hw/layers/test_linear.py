@@ -13,15 +13,25 @@ from tests.sim import samples
 
 
 @pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("stalls", [(0.0, 0.0), (0.4, 0.6)])
-def test_a_layer_equals_golden(relu, stalls):
+def test_a_layer_equals_golden(relu, single, stalls):
+    """Each vector is a sequence of its own, whether the layer knows that or not."""
     layer = Linear("linear", 13, 10, product(3, 4, 4), relu)
-    dut = LinearLayer(layer, program=layer_program(layer, ArrayShape(2, 2, 1), (1, 1, 1)))
+    dut = LinearLayer(layer, program=layer_program(layer, ArrayShape(2, 2, 1), (1, 1, 1)), single=single)
     x = numbers(layer.input_format, 6, 13)
     y = layer(x)
     assert (y == 0).any() == relu and (layer.product(x) < 0).any()
     given, wanted = ([block for row in rows for block in blocks([row[None]], 4)] for rows in (x, y))
     assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1]) == wanted
+
+
+def test_ends_of_sequences_pass_a_layer_that_looks_at_them():
+    layer = Linear("linear", 13, 10, product(3, 4, 4), False)
+    dut = LinearLayer(layer, program=layer_program(layer, ArrayShape(2, 2, 1), (1, 1, 1)))
+    x = numbers(layer.input_format, 6, 13)
+    given, wanted = (blocks([rows[:4], rows[4:]], 4) for rows in (x, layer(x)))
+    assert stream(dut, given, stall_i=0.3, stall_o=0.3) == wanted
 
 
 @pytest.mark.parametrize(("shape", "aside"), [

@@ -101,3 +101,10 @@ def test_a_file_of_another_folder_is_refused(tmp_path: Path) -> None:
 def test_a_plan_binds_where_no_array_is_shared_and_no_linear_layer_is_the_slowest(
         tmp_path: Path, layers: list[dict[str, object]], planned: int | None) -> None:
     assert Manifest.load(write(tmp_path / "design", layers=layers)).planned_step == planned
+
+
+def test_the_layers_behind_images_are_those_from_the_vectors_on(tmp_path: Path) -> None:
+    layers: list[dict[str, object]] = [{"cycles": 50, "kind": "conv"}, {"cycles": 20, "kind": "pool"},
+                                       {"cycles": 7.5, "kind": "flatten"}, {"cycles": 30, "kind": "linear"}]
+    assert Manifest.load(write(tmp_path / "design", layers=layers)).vectors_of_image == 38
+    assert Manifest.load(write(tmp_path / "images", layers=layers[:2])).vectors_of_image == 0
