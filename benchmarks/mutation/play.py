@@ -107,6 +107,7 @@ class Checker:
         every = extra[-1].sequences
         self._quick = [self._prepared(name, run, self._job, self._played, {}) for name, run in (
             ("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-3]), ("full", extra[-2]),
+            ("reset", extra[-4]),
             *(("misplaced", run) for run in extra if run.misplaced and not run.moments),
             *(("stalled", Run(f"stalled, seed {seed}", every, seed=seed)) for seed in STALLS))]
         if (one := joined(self._manifest, self._played)) is not None and not manifest.over_images:

@@ -140,14 +140,14 @@ class Drive {
     void move() {
         const bool given = top->S(valid) && top->S(ready);
         rise();
-        if (given) {
-            sent = (sent + 1) % count;
-            offer(true);
-        }
+        if (given) sent = (sent + 1) % count;
+        if (given || !top->S(valid)) offer(stalls.goes(0));
+        top->M(ready) = stalls.goes(1);
         settle();
     }
 
-    // The sequence once for each moment: cut off by a reset so many cycles after its start, and then whole.
+    // The sequence once for each moment: cut off by a reset so many cycles after its start, stalled if anything is, and
+    // then whole and never stalled.
     const char* sweep() {
         const int64_t moments = static_cast<int64_t>(files.moments.size()) / 2, each = due / moments;
         if (!reset(RESET_CYCLES)) return "reset";

@@ -40,6 +40,9 @@ MISPLACED = 4
 SWEPT, SWEPT_LONG, SWEPT_CYCLES = 300, 12, 3
 """Moments of the sweep, of long sequences, and one of how many resets in it is longer than a cycle."""
 
+STALLED_SWEPT, STALLED_SWEPT_CYCLES = 30, 400_000
+"""Moments of a stalled sweep at the least, and cycles up to which there are as many as of the other one."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -61,7 +64,8 @@ class Run:
         silent: no outputs come.
         moments: one for each sequence, which are the same one: it is cut off by a reset so many cycles after its start,
             which lasts so many cycles, and then comes whole. For `circulant.sim.cosim.simulate.drive` alone.
-        seed: of random stalls on both sides, not 0; 0 for none. For `circulant.sim.cosim.simulate.drive` alone.
+        seed: of random stalls on both sides, not 0; 0 for none. With ``moments`` only what is cut off is stalled. For
+            `circulant.sim.cosim.simulate.drive` alone.
         misplaced: zeros at the end of a frame are not sent, and every second sample over images goes on behind its end,
             see `circulant.sim.cosim.frames.misplaced`. For `circulant.sim.cosim.simulate.drive` alone.
         full: no output is taken until the input has not been for so many cycles, as every queue is full by then; and
@@ -122,8 +126,9 @@ def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
 def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int = 0, span: int = 0,
               misplaced: Sequence[int] = ()) -> tuple[Run, ...]:
     """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments; stalled; a short
-    one after short resets at many moments; some against a sink that waits until the circuit is full; some whose tlast
-    is misplaced, each with another one behind it; and all of them back to back, after a reset.
+    one after short resets at many moments, which find it stalled, or not; some against a sink that waits until the
+    circuit is full; some whose tlast is misplaced, each with another one behind it; and all of them back to back, after
+    a reset.
 
     The last ones, from that after short resets on, are for `circulant.sim.cosim.simulate.drive`, the others are for the
     harness.
@@ -146,12 +151,16 @@ def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int =
     each = STALLED if vectors < LONG else STALLED_LONG
     runs += [Run(f"drawn, stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
              for i, (idle, pause) in enumerate((("none", "short"), ("short", "none"), ("short", "until valid")))]
-    swept = SWEPT if vectors < LONG else SWEPT_LONG
-    moments = tuple((round((n + draw.random()) * (span or 1.5 * cycles) / swept),
-                     1 if n % SWEPT_CYCLES else draw.choice(PULSES)) for n in range(swept))
+    swept, span = SWEPT if vectors < LONG else SWEPT_LONG, span or round(1.5 * cycles)
+    also = min(swept, max(STALLED_SWEPT, STALLED_SWEPT_CYCLES // span))
+    moments, others = (tuple((round((n + draw.random()) * span / times),
+                              1 if n % SWEPT_CYCLES else draw.choice(PULSES)) for n in range(times))
+                       for times in (swept, also))
     filled = max(1, min(FILLED, FILLED_CYCLES // cycles))
     places = tuple(first + place for n in misplaced[:MISPLACED] for place in (n, (n + 1) % count))
     return (*runs, *([Run("drawn, misplaced tlast", places, misplaced=True)] if places else []),
+            Run("drawn, stalled until short resets", some(short, 1) * also, moments=others, seed=1,
+                misplaced=short in misplaced),
             Run("drawn, after short resets", some(short, 1) * swept, moments=moments, misplaced=short in misplaced),
             Run("drawn, held back until the circuit is full", tuple(first + n % count for n in range(filled)),
                 full=min(max(round(FULL * cycles), FULL_LEAST), FULL_MOST)),

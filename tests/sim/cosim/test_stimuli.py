@@ -68,11 +68,19 @@ def test_resets_at_many_moments_are_those_of_a_short_sequence():
     assert len({moment for moment, _ in swept.moments}) > 200, "nearly each cycle of its own"
 
 
+@pytest.mark.parametrize(("cycles", "moments"), [(1000, 266), (10, 300), (1_000_000, 30)])
+def test_resets_also_find_a_circuit_that_is_stalled(cycles, moments):
+    stalled, swept = exercised(10, 5, 8, cycles)[-4:-2]
+    assert stalled.seed and not swept.seed and set(stalled.sequences) == set(swept.sequences) == {10}
+    assert (len(stalled.moments), len(swept.moments)) == (moments, 300), "as many as their time allows"
+    assert max(stalled.moments)[0] > 1.45 * cycles
+
+
 def test_frames_that_end_too_early_have_others_behind_them():
     assert not any(run.misplaced for run in exercised(10, 5, 8, 1000))
     runs = exercised(10, 5, 8, 1000, misplaced=[0, 1, 2, 3, 4])
-    found, swept = [run for run in runs if run.misplaced]
-    assert swept.moments and set(swept.sequences) == {10}
+    found, stalled, swept = [run for run in runs if run.misplaced]
+    assert stalled.moments and swept.moments and set(stalled.sequences) == set(swept.sequences) == {10}
     assert found.sequences == (10, 11, 11, 12, 12, 13, 13, 14) and found.driven
     (found,) = [run for run in exercised(10, 5, 8, 1000, misplaced=[4]) if run.misplaced]
     assert found.sequences == (14, 10)
