@@ -188,7 +188,8 @@ class OutputPipeline(wiring.Component):
     def _slots(self, m: Module) -> tuple[Value, Value, Value, Value]:
         """Count the rows of a pass: whether there is one, of which pass, at which slot, and of a second step."""
         slots = self._program.shape.slots
-        waiting, kept, kept_second = Signal(range(slots + 1)), Signal.like(self.number), Signal()
+        waiting, kept_second = Signal(range(slots + 1)), Signal(reset_less=True)
+        kept = Signal.like(self.number, reset_less=True)
         passes, number, slot, second = Signal(), Signal.like(self.number), Signal(range(slots + 1)), Signal()
         m.d.comb += [
             passes.eq(self.start | (waiting != 0)),

@@ -101,12 +101,13 @@ class Sequencer(wiring.Component):
         m.submodules.rom = rom = Rom(**image._asdict())
         # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
         # waits for a memory; the first two words of a command are known.
-        word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(issue.weight)
+        word, behind = (Signal(self._word, reset_less=True, name=name) for name in ("word", "behind"))
+        ahead = Signal.like(issue.weight, reset_less=True)
         if program.adjacent:  # Several words have the same weights.
-            ahead = Signal(range(max(2, len(words))))
+            ahead = Signal(range(max(2, len(words))), reset_less=True)
 
         # The command at work, the drain, and what happens in this cycle.
-        active, clear, base, leads = Signal(), Signal(), Signal.like(self.address), Signal()
+        active, clear, base, leads = Signal(), Signal(), Signal.like(self.address, reset_less=True), Signal()
         fold, drained = program.shape.fold, self._drained(m)
         whole, moves = Signal(), Signal()
         accepts, following = Signal(), Signal.like(issue.weight)

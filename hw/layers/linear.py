@@ -1,5 +1,5 @@
 """A fully connected layer: an engine with one matrix, and a queue that its rows always fit into."""
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
@@ -74,15 +74,17 @@ class LinearLayer(wiring.Component):
             wiring.connect(m, engine.array, wiring.flipped(self.array))
         connect(m, queue.o, wiring.flipped(self.o))
         valid, final, ends = Signal(), Signal(), Signal()
-        finished, step = Signal(range(engine.steps.shape().length)), Signal(step_layout(1))
+        finished, last = Signal(range(engine.steps.shape().length)), Signal()
         m.d.comb += [
             rows.fetch.eq(rows.ready),
             engine.fetched.eq(rows.fetch & (rows.block == self._blocks - 1)),
             engine.ends.eq(ends), engine.leaves.eq(queue.o.valid & queue.o.ready),
-            ends.eq(valid & final), Value.cast(step).eq(element(engine.steps, finished)),
-            queue.i.valid.eq(valid), queue.i.payload.last.eq(final & step.last),
+            ends.eq(valid & final), queue.i.valid.eq(valid), queue.i.payload.last.eq(final & last), last.eq(1),
         ]
-        m.d.sync += [valid.eq(rows.fetch), final.eq(rows.block == self._blocks - 1), finished.eq(finished + ends)]
+        m.d.sync += [valid.eq(rows.fetch), final.eq(rows.block == self._blocks - 1)]
+        if not self._banks.single:
+            m.d.comb += last.eq(step_layout(1)(element(engine.steps, finished)).last)
+            m.d.sync += finished.eq(finished + ends)
 
         # ReLU, and zeros behind the last output.
         k = self._layer.product.block_size

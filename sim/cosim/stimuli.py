@@ -40,8 +40,9 @@ MISPLACED = 4
 SWEPT, SWEPT_LONG, SWEPT_CYCLES = 300, 12, 3
 """Moments of the sweep, of long sequences, and one of how many resets in it is longer than a cycle."""
 
-STALLED_SWEPT, STALLED_SWEPT_CYCLES = 30, 400_000
-"""Moments of a stalled sweep at the least, and cycles up to which there are as many as of the other one."""
+STALLED_SWEPT, STALLED_MOMENTS, STALLED_CYCLES = 30, 1200, 400_000
+"""Moments of a stalled sweep at the least and at the most, and cycles of all that it cuts off: a place where something
+waits is found seldom."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int =
     runs += [Run(f"drawn, stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
              for i, (idle, pause) in enumerate((("none", "short"), ("short", "none"), ("short", "until valid")))]
     swept, span = SWEPT if vectors < LONG else SWEPT_LONG, span or round(1.5 * cycles)
-    also = min(swept, max(STALLED_SWEPT, STALLED_SWEPT_CYCLES // span))
+    also = min(STALLED_MOMENTS, max(STALLED_SWEPT, STALLED_CYCLES // max(1, span)))
     moments, others = (tuple((round((n + draw.random()) * span / times),
                               1 if n % SWEPT_CYCLES else draw.choice(PULSES)) for n in range(times))
                        for times in (swept, also))
