@@ -135,12 +135,12 @@ _XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4,
 
 _EIGHTEEN = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1)
 
-_LUT6 = {"increments": 0.477, "choices": 0.307, "registers": 0.37, "operands": -1.015, "tables": -3.009}
-_FF6 = {"registers": 0.745, "operands": -0.78, "tables": 0.38}
-_LUT4 = {"increments": 0.936, "choices": 0.426, "thresholds": 0.443, "registers": 0.428, "tables": -4.591}
-_FF4 = {"registers": 0.973, "operands": -0.893, "tables": -1.864}
-_LUT_ICE = {"registers": 0.645, "sums": 0.106, "increments": 1.203, "tables": -2.655}
-_FF_ICE = {"registers": 0.935, "thresholds": 0.137, "operands": -2.42}
+_LUT6 = {"increments": 0.733, "choices": 0.224, "registers": 0.261, "operands": 0.35, "tables": -3.586}
+_FF6 = {"registers": 0.799, "operands": -1.143, "tables": -0.71}
+_LUT4 = {"increments": 0.822, "choices": 0.345, "thresholds": 0.441, "registers": 0.472, "tables": -4.26}
+_FF4 = {"registers": 1.143, "operands": -1.602, "tables": -4.301}
+_LUT_ICE = {"registers": 0.366, "sums": 0.875, "increments": 0.468, "tables": -0.96}
+_FF_ICE = {"registers": 0.974, "thresholds": 0.137, "operands": -2.614}
 """Registers stand for what lies between them. What is wide and read from a fixed memory of a few words is partly
 constant, and so is what follows it."""
 
