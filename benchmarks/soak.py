@@ -1,5 +1,6 @@
 """A long run of designs under Verilator: words under random stalls and resets, each compared with the golden model."""
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -63,7 +64,8 @@ class Soaked:
         if toggles:
             self._manifest = _noting(self._manifest)
         self._tools, self._random, self._seed = find(), random.Random(seed), seed
-        self._simulator = build(self._manifest, self._tools).folder
+        # Of its own: what is played for hours outlives its place in the cache.
+        self._simulator = Path(shutil.copytree(build(self._manifest, self._tools).folder, folder / f"{name}-simulator"))
         self._played, _, _ = planned(self._manifest, drawn.vectors, None)
         self._session, self._inputs = None, drawn.vectors.inputs
         if self._manifest.configuration:

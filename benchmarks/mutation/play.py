@@ -98,7 +98,8 @@ class Checker:
         path.write_text(verilog)
         self._manifest = replace(manifest, verilog=(path,))
         self._tools = find()
-        self._simulator = build(self._manifest, self._tools).folder
+        # Of its own: what is played for an hour outlives its place in the cache.
+        self._simulator = Path(shutil.copytree(build(self._manifest, self._tools).folder, self._folder / "simulator"))
         self._played, self._runs, extra = planned(self._manifest, vectors, drawn)
         job = job_of(self._manifest, self._runs, self._played, None)
         whole = drive(self._manifest, self._tools, self._simulator, replace(job, runs=self._runs[:1]), _silent)
