@@ -2,7 +2,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from circulant.hw.array.plans import PORTS, require_packing, require_pairs, sharings, with_ports
+from circulant.hw.array.plans import PORTS, require_packing, require_pairs, sharings, streams_of, with_ports
 from circulant.hw.bus.bus_top import FILE, bus_verilog
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
@@ -221,7 +221,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},
-        "streams": plans[0].streams, "max_steps": top.max_steps, "latency": latency,
+        "streams": streams_of(plans), "max_steps": top.max_steps, "latency": latency,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],

@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Parts
-from circulant.hw.array.plans import sharings
+from circulant.hw.array.plans import sharings, streams_of
 from circulant.hw.array.shared.shared_array import SharedArray
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
@@ -90,7 +90,7 @@ class Top(wiring.Component):
     def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128,
                  reloadable: bool = False) -> None:
         self._network = network
-        self.config = config = Config(streams=plans[0].streams) if reloadable else None
+        self.config = config = Config(streams=streams_of(plans)) if reloadable else None
         paired = any(isinstance(layer, Bidirectional) for layer in network.layers)
         limited = paired and network.flow.grid is None  # The sequences that images become are of one length.
         self.max_steps = max_steps if limited else None

@@ -34,6 +34,9 @@ PATIENCE = 3000
 JUDGES = tuple(Path(str(each.__file__)) for each in (check, pace, restarts))
 """Files that judge a mutant: one that has survived a run is played it again where they have changed."""
 
+HARNESS = Path(str(check.__file__)).parents[1] / "harness.py"
+"""What plays the runs of the harness."""
+
 STALLS = (1, 2, 4)
 """Seeds of stalls at random; of the last one the output is taken only once it is seen."""
 
@@ -125,7 +128,8 @@ class Checker:
         scripts = [script for _, job, _, _ in self._exchanged for script in job.scripts]
         self._exchange_key = _key(*scripts, *(job.beats for _, job, _, _ in self._exchanged))
         self._slow = replace(self._job, runs=self._runs[1:-swift(extra)])
-        self._slow_key = _key(self._slow.beats, repr(self._slow.runs).encode())
+        self._slow_key = _key(self._slow.beats, repr(self._slow.runs).encode(), *(
+            path.read_bytes() for path in (*JUDGES, HARNESS)))
         assert not self.verdict(0).caught, "the circuit itself must be right"
 
     def close(self) -> None:

@@ -86,6 +86,8 @@ class Bounded:
         return Bounded(-self.number, Span(-self.span.high, -self.span.low), self.zeros)
 
     def __lshift__(self, bits: int) -> "Bounded":
+        if self.span == (0, 0):
+            return self
         return Bounded(self.number << bits, Span(self.span.low << bits, self.span.high << bits), self.zeros + bits)
 
     def times(self, constant: int) -> "Bounded":

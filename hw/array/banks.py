@@ -108,7 +108,7 @@ class Banks(wiring.Component):
                 found.append(last & here if shape.second_blocks else last)
         return Cat(*found).any() if found else Const(0)
 
-    def _input(self, m: Module, platform: Platform) -> tuple[list[ForwardFft], Signal, Signal, Signal]:
+    def _input(self, m: Module, platform: Platform) -> tuple[list[ForwardFft], Value, Signal, Signal]:
         """Accept, count and transform the input's blocks; returns the transforms, and where their next output goes."""
         shape, x = self.shape, self.shape.x
         beats = shape.x_blocks // shape.aside
@@ -195,7 +195,7 @@ class Banks(wiring.Component):
         return comes, bank, address, transform.o.payload
 
     def _places(self, m: Module, name: str, step: Value, first: int, count: int, bases: list[int],
-                half: Value | None = None, *, aside: int = 1) -> tuple[Signal, Signal, Signal]:
+                half: Value | None = None, *, aside: int = 1) -> tuple[Value, Signal, Signal]:
         """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn; of the first
         of so many ``aside`` that are written at once.
 

@@ -17,7 +17,8 @@ from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.kinds import leaves
 
 __all__ = ["ActivationPlan", "PORTS", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
-           "StreamPlan", "rebound", "require_packing", "require_pairs", "sharings", "with_ports"]
+           "StreamPlan", "rebound", "require_packing", "require_pairs", "sharings", "streams_of",
+           "with_ports"]
 
 PORTS = {"27x18": (27, 18), "25x18": (25, 18)}
 """Bits of the factors of a DSP block that may make two products, by the words of ``hardware.dsp_packing``: of a DSP48E2
@@ -189,6 +190,11 @@ def with_ports(plans: Sequence[Plan], packing: str) -> list[Plan]:
     return [other(plan) if isinstance(plan, LayerPlan)
             else replace(plan, forward=other(plan.forward), backward=other(plan.backward))
             if isinstance(plan, PairPlan) else plan for plan in plans]
+
+
+def streams_of(plans: Sequence[Plan]) -> int:
+    """Sequences that a network interleaves: those of its recurrent layers, as others know of none."""
+    return max(plan.streams for plan in plans)
 
 
 def sharings(plans: Sequence[Plan]) -> list[Sharing]:

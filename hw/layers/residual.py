@@ -201,7 +201,7 @@ def _through(unit: Unit) -> int:
 
 @unit.register
 def _(layer: Residual, plan: ResidualPlan, site: Site) -> ResidualLayer:
-    flow = Flow(layer.inputs, layer.grid, sequence=not site.single)
+    flow = Flow(layer.inputs, layer.grid, sequence=layer.grid is None and not site.single)
     body, shortcut = (units_of(chain, plans, Site(k=site.k), flow)
                       for chain, plans in ((layer.body, plan.body), (layer.shortcut, plan.shortcut)))
     return ResidualLayer(layer, k=site.k, body=body, shortcut=shortcut)

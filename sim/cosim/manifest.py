@@ -76,7 +76,8 @@ class Manifest:
         vectors_of_image: cycles of the layers that take what becomes of an image as vectors, which begin when it is
             whole.
         cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
-        planned_step: cycles of a step at the most; None where the plan is none for each step: that of layers which
+        planned_step: cycles of a step at the most, of interleaved streams one more than planned, as their steps take
+            part of a cycle more on the average; None where the plan is none for each step: that of layers which
             share an array is a mean, and a linear layer has room for three vectors, so that one of a few cycles waits
             for those on their way.
         latency: cycles from the last vector of a sequence to its outputs; 0 where it is not known.
@@ -144,7 +145,7 @@ class Manifest:
             streams=body["streams"], max_steps=body["max_steps"], over_images=body.get("over_images", False),
             gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in layers)),
             vectors_of_image=_behind_images(layers),
-            cycles=cycles, planned_step=cycles if steady else None,
+            cycles=cycles, planned_step=cycles + (body["streams"] > 1) if steady else None,
             vectors=body["output"].get("vectors", 1), latency=body.get("latency") or 0,
             flags=tuple(port["name"] for port in body.get("ports", []) if port["name"] in ("malformed", "overflow")),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,

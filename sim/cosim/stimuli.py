@@ -131,8 +131,8 @@ def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int =
     circuit is full; some whose tlast is misplaced, each with another one behind it; and all of them back to back, after
     a reset.
 
-    The last ones, from that after short resets on, are for `circulant.sim.cosim.simulate.drive`, the others are for the
-    harness.
+    The last ones, from that with a misplaced tlast or the first that many resets cut off, are for
+    `circulant.sim.cosim.simulate.drive`, the others are for the harness.
 
     Parameters:
         first: place of the first one.

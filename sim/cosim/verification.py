@@ -127,8 +127,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = pace(job, outcome), cycles + outcome.cycles
-        if not comparison.mismatches:
-            require_planned(step, manifest.planned_step, figures.latency, manifest.latency)
+    if not comparison.mismatches:
+        require_planned(step, manifest.planned_step, figures.latency, manifest.latency)
     given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
     words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,

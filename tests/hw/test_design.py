@@ -17,6 +17,7 @@ from circulant.sim.design import read
 from circulant.sim.refusal import Refusal
 from tests.hw.conftest import SMALL
 from tests.hw.golden import network
+from tests.random_networks import Random
 
 
 def contents(folder):
@@ -48,6 +49,15 @@ def test_the_manifest_says_what_the_folder_holds(design):
             "floor": -(-layer_multiplications(layer) // plan.multipliers), "per": per}
     assert ["chart" in entry for entry in layers] == [True, False]
     assert layers[1]["limit"] == "multipliers: the array works in every cycle"
+
+
+@pytest.mark.parametrize("first", ["scale", "activation"])
+def test_a_network_that_begins_without_a_state_interleaves_as_its_recurrent_layers(first):
+    random = Random(3)
+    before = random.scale("before", 4) if first == "scale" else random.activation("before", 4, "tanh")
+    made = random.network([before, random.gru("gru", 4, 6, 2, "sequence")], 4, sequence=True)
+    found = generate(made, multipliers=60, streams=3, objective="throughput")
+    assert [plan.streams for plan in found.plans] == [1, 3] and found.manifest["streams"] == 3
 
 
 def test_the_chart_of_a_step_is_in_the_manifest(design):

@@ -43,7 +43,7 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
                 if len(set(sizes)) > 1:
                     raise Refusal(f"{why} the directions of layer {layer.name!r} have two {what}")
     alone = [layer for layer in leaves(network.layers) if layer.kind != "argmax"]
-    for layer in alone:
+    for layer in [*(layer for layer in network.layers if layer.kind == "residual"), *alone]:
         if layer.kind not in ("linear", "gru", "lstm", "rnn"):
             raise Refusal(f"{why} layer {layer.name!r} is of the kind {layer.kind!r}, neither recurrent nor fully "
                           "connected")

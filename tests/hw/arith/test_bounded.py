@@ -19,7 +19,7 @@ FUNCTIONS = {  # of x and of 3 - x, neither of which says that they are related
     "product": lambda x, y: x.times(-13),
     "low zeros": lambda x, y: x.times(24) - (y << 2),
     "zeros rounded away": lambda x, y: (x.times(24) + (y << 4)).rounded(2),
-    "nothing": lambda x, y: x.times(0) + x.times(0),
+    "nothing": lambda x, y: (x.times(0) + x.times(0)) << 2,
     "rounded": lambda x, y: (x + x + x).rounded(2),
     "to the left": lambda x, y: x.rounded(-2),
     "clipped": lambda x, y: (x + y + x).clipped(6),

@@ -12,10 +12,12 @@ from circulant.hw.plan.plan import plan
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.residual import Residual
+from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream
+from tests.hw.test_top import Beats
 from tests.random_networks import Random
 from tests.sim.golden.test_conv import conv
 
@@ -56,6 +58,30 @@ def test_equals_golden(kind, stalls):
                      for images, k in ((x, 2), (layer(x), 4 if kind == "half" else 2)))
     assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=300,
                   count=len(wanted)) == wanted
+
+
+@pytest.mark.parametrize("where", ["body", "shortcut"])
+def test_a_sum_within_a_sum_equals_golden(where):
+    """Of images, in the body or the shortcut of another one, where a branch passes them as they are."""
+    rng, grid = np.random.default_rng(5), (4, 4)
+
+    def layer(name, inputs, k):
+        return float_model.Conv(name, inputs=inputs, outputs=2, grid=grid, window=SAME, relu=True, bias=rng.normal(
+            0, 0.3, 2), weight=rng.normal(0, 0.4, (9, 2 // k, -(-inputs // k), k)))
+
+    inner = float_model.Residual("inner", 2, grid=grid, body=(layer("within", 2, 2),), shortcut=(), relu=True)
+    branches = ((inner,), ()) if where == "body" else ((layer("beside", 2, 2),), (inner,))
+    outer = float_model.Residual("outer", 2, grid=grid, body=branches[0], shortcut=branches[1], relu=True)
+    model = float_model.Model("nested", 1, False, (
+        layer("first", 1, 1), outer, float_model.Flatten("flatten", 2, grid, "pixels"),
+        float_model.Linear("out", 32, 3, rng.normal(0, 0.3, (3, 32, 1)), rng.normal(0, 0.5, 3))), (1, *grid))
+    images = rng.uniform(-1, 1, (3, 1, *grid))
+    network = quantize(model, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
+    dut, vectors = Beats(network, 60), network.vectors(images)
+    given = [beat for image in vectors.inputs for beat in blocks([image.reshape(-1, dut.top.input_block)],
+                                                                 dut.top.input_block)]
+    wanted = [beat for row in vectors.outputs for beat in blocks([row[None]], dut.top.output_block)]
+    assert stream(dut, given, stall_i=0.2, stall_o=0.2, quiet=600, count=len(wanted)) == wanted
 
 
 def test_an_image_takes_no_longer_than_its_slowest_layer():

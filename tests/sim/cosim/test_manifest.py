@@ -103,6 +103,11 @@ def test_a_plan_binds_where_no_array_is_shared_and_no_linear_layer_is_the_slowes
     assert Manifest.load(write(tmp_path / "design", layers=layers)).planned_step == planned
 
 
+def test_interleaved_streams_may_take_part_of_a_cycle_more(tmp_path: Path) -> None:
+    layers: list[dict[str, object]] = [{"cycles": 15, "kind": "gru"}]
+    assert Manifest.load(write(tmp_path / "design", layers=layers, streams=3)).planned_step == 16
+
+
 def test_the_layers_behind_images_are_those_from_the_vectors_on(tmp_path: Path) -> None:
     layers: list[dict[str, object]] = [{"cycles": 50, "kind": "conv"}, {"cycles": 20, "kind": "pool"},
                                        {"cycles": 7.5, "kind": "flatten"}, {"cycles": 30, "kind": "linear"}]

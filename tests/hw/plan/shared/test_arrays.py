@@ -19,8 +19,10 @@ from circulant.hw.unit import unelaborated
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network, recurrent
+from tests.random_networks import Random
 
 TWO = network(4, 12, 8, outputs=8)
 
@@ -63,6 +65,9 @@ CANNOT = "hardware.objective must be 'throughput' or 'auto' where layers cannot 
     (replace(TWO, layers=(replace(TWO.layers[0], returns="sequence"), OverTime(
         "most", 12, "max", TWO.layers[0].output_format, TWO.layers[0].output_format))), {"objective": "area"},
      f"{CANNOT}layer 'most' is of the kind 'over_time', neither recurrent nor fully connected"),
+    (Random(1).network([Random(1).gru("gru", 4, 6, 2, "sequence"), float_model.Residual(
+        "sum", 6, grid=None, body=(Random(2).linear("within", 6, 6, 2),), shortcut=(), relu=False)], 4, sequence=True),
+     {"objective": "area"}, f"{CANNOT}layer 'sum' is of the kind 'residual', neither recurrent nor fully connected"),
     (both(4, 2), {"objective": "area"}, f"{CANNOT}the directions of layer 'both' have two block sizes"),
     (both(4, 4, twiddle_bits=(16, 12)), {"objective": "area"},
      f"{CANNOT}the directions of layer 'both' have two numbers of twiddle bits"),
