@@ -35,7 +35,7 @@ JUDGES = tuple(Path(str(each.__file__)) for each in (check, pace, restarts))
 """Files that judge a mutant: one that has survived a run is played it again where they have changed."""
 
 HARNESS = Path(str(check.__file__)).parents[1] / "harness.py"
-"""What plays the runs of the harness."""
+"""File of the harness, which plays its runs."""
 
 STALLS = (1, 2, 4)
 """Seeds of stalls at random; of the last one the output is taken only once it is seen."""

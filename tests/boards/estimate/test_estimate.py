@@ -29,7 +29,7 @@ def test_an_estimate_is_the_design_that_is_generated():
 
 
 def test_what_is_short_is_named_with_its_amount():
-    tiny = Device("tiny", "none", "ecp5", dsps=10, block_rams=50, luts=1000, flip_flops=7000)
+    tiny = Device("tiny", "none", "ecp5", dsps=10, block_rams=50, luts=1000, flip_flops=8000)
     found = estimate(network(POINT), tiny, THROUGHPUT)
     assert set(found.shortages) == {"dsps", "luts"} and found.shortages["dsps"] == 5
     assert not found.fits and found.doubts == []
