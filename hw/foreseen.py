@@ -20,15 +20,16 @@ from circulant.hw.stream.pipeline import LEVELS
 __all__ = ["FACTORS", "foreseen", "quantities"]
 
 FACTORS: Mapping[str, Mapping[str, float]] = {
-    "registers": {"operands": 1.989, "staged operands": 2.839, "block": 0.1, "distributed": 0.155, "logic": 2.168,
-                  "segments": 0.557, "addresses": 2.142, "values": 3.713, "staged butterflies": 3.02,
-                  "staged rotations": 0.527, "layers": 129.5},
-    "sums": {"logic": 4.744, "addresses": 5.482, "butterflies": 4.458, "staged butterflies": 0.682, "rotations": 0.058,
-             "layers": 41.25},
-    "increments": {"addresses": 1.006, "butterflies": 2.128, "rotations": 0.391, "layers": 69.0},
-    "choices": {"block": 1.966, "distributed": 1.0, "logic": 1.378, "addresses": 1.486, "values": 4.195,
-                "layers": 91.91},
-    "thresholds": {"block": 1.239, "addresses": 2.295, "values": 1.21, "rotations": 0.052, "staged rotations": 0.025},
+    "registers": {"operands": 1.417, "staged operands": 3.159, "block": 1.124, "distributed": 0.248, "logic": 3.18,
+                  "segments": 0.243, "addresses": 1.422, "values": 3.249, "staged butterflies": 2.487,
+                  "staged rotations": 0.306, "layers": 120.977},
+    "sums": {"distributed": 0.075, "logic": 4.705, "addresses": 4.667, "values": 1.035, "butterflies": 3.3,
+             "staged butterflies": 0.724, "layers": 21.929},
+    "increments": {"logic": 0.422, "addresses": 1.187, "butterflies": 1.372, "rotations": 0.238, "layers": 76.076},
+    "choices": {"block": 1.911, "distributed": 0.928, "logic": 1.63, "addresses": 1.181, "values": 3.819,
+                "layers": 50.217},
+    "thresholds": {"block": 1.434, "addresses": 1.947, "values": 0.876, "rotations": 0.051,
+                   "staged rotations": 0.083},
 }
 """Bits of each kind of logic that a unit of a quantity stands for; see `quantities`."""
 
