@@ -39,8 +39,8 @@ Ints = NDArray[np.int64]
 Factors = tuple[Mapping[str, float], Mapping[str, float]]
 
 RECURRENT: Mapping[str, Factors] = {
-    "ecp5": ({"foreseen": 0.423, "butterflies": 2.873, "addresses": 10.151},
-             {"foreseen": 0.933, "rotations": 0.252, "memories": 22.888})}
+    "ecp5": ({"foreseen": 0.468, "butterflies": 2.763, "addresses": 7.275},
+             {"foreseen": 0.888, "rotations": 0.405, "memories": 22.553})}
 """Look-up tables and flip-flops of recurrent networks, by family: factors of what `circulant.hw.foreseen` says, of its
 quantities and of the number of memories. Fitted by `benchmarks.drawn_logic` to candidates that show no error."""
 

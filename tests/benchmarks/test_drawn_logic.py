@@ -27,7 +27,7 @@ def test_the_estimate_of_a_candidate_that_was_held_out(monkeypatch):
     monkeypatch.setattr(explore, "read", lambda: some)
     errors = explore.errors()
     assert not errors["dsp"].any() and not errors["bram"].any()
-    assert np.abs([errors["lut"], errors["ff"]]).max() < 0.15
+    assert np.abs([errors["lut"], errors["ff"]]).max() < 0.16
 
 
 @pytest.mark.soak
