@@ -1,6 +1,5 @@
 """A long run of designs under Verilator: words under random stalls and resets, each compared with the golden model."""
 import random
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -64,8 +63,7 @@ class Soaked:
         if toggles:
             self._manifest = _noting(self._manifest)
         self._tools, self._random, self._seed = find(), random.Random(seed), seed
-        # Of its own: what is played for hours outlives its place in the cache.
-        self._simulator = Path(shutil.copytree(build(self._manifest, self._tools).folder, folder / f"{name}-simulator"))
+        self._built = build(self._manifest, self._tools)
         self._played, _, _ = planned(self._manifest, drawn.vectors, None)
         self._session, self._inputs = None, drawn.vectors.inputs
         if self._manifest.configuration:
@@ -98,7 +96,7 @@ class Soaked:
             run = Run("after resets", (rng.randrange(count),) * MOMENTS, moments=moments)
             self.resets += MOMENTS
         job = job_of(self._manifest, (run,), self._played, None)
-        outcome = drive(self._manifest, self._tools, self._simulator, job, lambda stage, done, total: None,
+        outcome = drive(self._manifest, self._tools, self._built.folder, job, lambda stage, done, total: None,
                         look=self._look)
         self._count(job, outcome, self._played)
         self.seconds += time.perf_counter() - start
@@ -108,7 +106,7 @@ class Soaked:
         read, written back, and compared."""
         some = self._random.sample(range(len(self._inputs)), 2)
         for job, played, states in session.jobs(self._inputs[some], None):
-            outcome = simulate(self._manifest, self._tools, self._simulator, job, lambda stage, done, total: None)
+            outcome = simulate(self._manifest, self._tools, self._built.folder, job, lambda stage, done, total: None)
             self._count(job, outcome, played)
             wrong = sum(int((got != golden).sum()) for got, golden in session.read(outcome, states))
             self.mismatches += wrong

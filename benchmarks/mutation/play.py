@@ -101,11 +101,10 @@ class Checker:
         path.write_text(verilog)
         self._manifest = replace(manifest, verilog=(path,))
         self._tools = find()
-        # Of its own: what is played for an hour outlives its place in the cache.
-        self._simulator = Path(shutil.copytree(build(self._manifest, self._tools).folder, self._folder / "simulator"))
+        self._built = build(self._manifest, self._tools)
         self._played, self._runs, extra = planned(self._manifest, vectors, drawn)
         job = job_of(self._manifest, self._runs, self._played, None)
-        whole = drive(self._manifest, self._tools, self._simulator, replace(job, runs=self._runs[:1]), _silent)
+        whole = drive(self._manifest, self._tools, self._built.folder, replace(job, runs=self._runs[:1]), _silent)
         self._patience = PATIENCE + 4 * (whole.cycles // len(self._runs[0].sequences))
         self._job = replace(job, patience=self._patience)
         every = extra[-1].sequences
@@ -164,7 +163,7 @@ class Checker:
             return Verdict("", "", infected, tuple(survived))  # What never differed differs under no more stalls.
         manifest = self._manifest if not images else self._other_images(images)
         try:
-            outcome = simulate(manifest, self._tools, self._simulator, self._slow, _silent,
+            outcome = simulate(manifest, self._tools, self._built.folder, self._slow, _silent,
                                plusargs=(f"+mutant={mutant}",))
         except ToolError as error:
             return Verdict("disturbed", str(error))
@@ -181,7 +180,7 @@ class Checker:
         """The first fault while networks and states are exchanged; empty where there is none."""
         for session, job, played, states in self._exchanged:
             try:
-                outcome = simulate(self._manifest, self._tools, self._simulator, job, _silent,
+                outcome = simulate(self._manifest, self._tools, self._built.folder, job, _silent,
                                    plusargs=(f"+mutant={mutant}",))
             except ToolError as error:
                 return str(error)
@@ -207,7 +206,7 @@ class Checker:
         for path in self._manifest.images:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())
         numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
-        subprocess.run([str(self._simulator / self._manifest.top), "--drive", *map(str, numbers),
+        subprocess.run([str(self._built.folder / self._manifest.top), "--drive", *map(str, numbers),
                         f"+mutant={mutant}", *disturbed(run)], cwd=folder, check=True, capture_output=True, timeout=600)
         return (self._wrong(job, driven(folder, job), play.played),
                 (folder / "infected").read_text().strip() == "1")

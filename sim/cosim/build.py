@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache as cache_result
 from pathlib import Path
@@ -56,7 +57,7 @@ FST = ("lz4.h", "zlib.h")
 
 @dataclass(frozen=True)
 class Build:
-    """A compiled simulator.
+    """A compiled simulator, which stays in the cache as long as anybody has this object.
 
     Parameters:
         folder: holds the executable, which has the name of the top module.
@@ -87,18 +88,25 @@ def build(manifest: Manifest, toolchain: Toolchain, *, waves: bool = False,
     store = cache.store("verilator")
     key = _key(manifest, toolchain, waves)
     entry = store / key
-    with _locked(store / f"{key}.lock"):
-        cached = not cache.damage(entry / manifest.top, program=True)
-        if cached:
-            os.utime(entry)
-        else:
-            discard(entry)
-            _fill(entry, manifest, toolchain, waves, poll)
-            if wrong := cache.damage(entry / manifest.top, program=True):
-                raise Refusal(f"The cache must keep what is written to it, but {entry / manifest.top} is {wrong} right "
-                              "after it was compiled; name another folder in CIRCULANT_CACHE")
+    held = _hold(entry, fcntl.LOCK_SH)
+    try:
+        with _locked(store / f"{key}.lock"):
+            cached = not cache.damage(entry / manifest.top, program=True)
+            if cached:
+                os.utime(entry)
+            else:
+                discard(entry)
+                _fill(entry, manifest, toolchain, waves, poll)
+                if wrong := cache.damage(entry / manifest.top, program=True):
+                    raise Refusal(f"The cache must keep what is written to it, but {entry / manifest.top} is {wrong} "
+                                  "right after it was compiled; name another folder in CIRCULANT_CACHE")
+    except BaseException:
+        os.close(held)
+        raise
     _prune(store)
-    return Build(entry, time.monotonic() - start, cached)
+    built = Build(entry, time.monotonic() - start, cached)
+    weakref.finalize(built, os.close, held)
+    return built
 
 
 @cache_result
@@ -220,15 +228,36 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
+def _hold(entry: Path, how: int) -> int:
+    """A lock on an entry, as a file: shared by those who use it, exclusive for the one who removes it.
+
+    Raises:
+        BlockingIOError: when ``how`` says not to wait, and another one has it.
+    """
+    file = os.open(entry.with_name(f"{entry.name}.used"), os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(file, how)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
 def _prune(store: Path) -> None:
-    """Keep the entries that were used last; what a build of an earlier version left is removed after a day."""
+    """Keep the entries that were used last, and those in use; what a build of an earlier version left is removed after
+    a day."""
     entries = sorted((path for path in store.iterdir() if path.is_dir() and not path.name.startswith(".")),
                      key=lambda path: _used(path), reverse=True)
     stale = [path for path in store.glob(".building-*") if time.time() - _used(path) > STALE_SECONDS]
-    for path in (*entries[KEPT:], *stale):
+    for path in stale:
         shutil.rmtree(path, ignore_errors=True)
-    names = {path.name for path in entries[:KEPT]}
-    for lock in store.glob("*.lock"):
+    for path in entries[KEPT:]:
+        with suppress(BlockingIOError):
+            held = _hold(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(held)
+    names = {path.name for path in entries if path.exists()}
+    for lock in (*store.glob("*.lock"), *store.glob("*.used")):
         if lock.stem not in names and time.time() - _used(lock) > STALE_SECONDS:
             lock.unlink(missing_ok=True)
 

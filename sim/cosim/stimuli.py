@@ -153,7 +153,7 @@ def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int =
     runs += [Run(f"drawn, stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
              for i, (idle, pause) in enumerate((("none", "short"), ("short", "none"), ("short", "until valid")))]
     swept, span = SWEPT if vectors < LONG else SWEPT_LONG, span or round(1.5 * cycles)
-    also = min(STALLED_MOMENTS, max(STALLED_SWEPT, STALLED_CYCLES // max(1, span)))
+    also = min(STALLED_MOMENTS, max(STALLED_SWEPT, STALLED_CYCLES // span))
     moments, others = (tuple((round((n + draw.random()) * span / times),
                               1 if n % SWEPT_CYCLES else draw.choice(PULSES)) for n in range(times))
                        for times in (swept, also))

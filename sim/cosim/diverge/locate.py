@@ -149,8 +149,8 @@ def _play(manifest: Manifest, job: Job, work: Path, *, waves: bool) -> Outcome:
         for file in (*folder.glob("tap_*.txt"), *folder.glob("dump.*")):
             shutil.copyfile(file, work / file.name)
 
-    simulator = build(manifest, find(), waves=waves).folder
-    return (drive if driven else simulate)(manifest, find(), simulator, job, lambda stage, done, total: None,
+    built = build(manifest, find(), waves=waves)
+    return (drive if driven else simulate)(manifest, find(), built.folder, job, lambda stage, done, total: None,
                                            waves=waves, look=look)
 
 

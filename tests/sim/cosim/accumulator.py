@@ -37,6 +37,7 @@ class Fault(IntEnum):
     GREEDY = 14  # Takes beats without tvalid.
     DEAF = 15  # Ignores reset and counts on a state that it never set.
     ENDLESS = 16  # Goes on giving beats, and takes no more.
+    IMPATIENT = 17  # Gives a wrong sequence after a short reset that found it waiting within a vector.
 
 
 def manifest(per: str) -> dict[str, Any]:

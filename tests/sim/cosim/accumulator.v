@@ -14,7 +14,7 @@ module accumulator (
 );
   localparam TAKE = 0, WORK = 1, GIVE = 2;
   localparam DROP = 1, WITHDRAW = 2, CHANGE = 3, CORRUPT = 4, UNENDED = 5, EARLY = 6, EXTRA = 7, HANG = 8, PADDING = 9,
-             STATEFUL = 10, LOUD = 11, SHY = 12, UNSIGNED = 13, GREEDY = 14, DEAF = 15, ENDLESS = 16;
+             STATEFUL = 10, LOUD = 11, SHY = 12, UNSIGNED = 13, GREEDY = 14, DEAF = 15, ENDLESS = 16, IMPATIENT = 17;
 
   reg signed [15:0] constants [0:4];
   reg [15:0] options [0:2];  // an output for every step, the fault, the sequence since reset that has it
@@ -29,6 +29,7 @@ module accumulator (
   reg last;
   reg stalled;
   reg corrupted;
+  reg impatient;
   reg [15:0] sequence_number;
   reg [7:0] idle;
   reg signed [15:0] sums [0:4];
@@ -39,7 +40,8 @@ module accumulator (
   end
 
   function [15:0] element(input integer index);
-    element = index < 5 ? sums[index] + constants[index] + (fault == CORRUPT && corrupted) : fault == PADDING && here;
+    element = index < 5 ? sums[index] + constants[index] + (fault == CORRUPT && corrupted)
+                                + (fault == IMPATIENT && impatient) : fault == PADDING && here;
   endfunction
   function [15:0] extended(input [15:0] value);
     extended = fault == UNSIGNED ? {4'b0, value[11:0]} : value;
@@ -83,6 +85,7 @@ module accumulator (
           state <= TAKE;
           corrupted <= 0;
           if (last) begin
+            impatient <= 0;
             sequence_number <= sequence_number + 1;
             for (i = 0; i < 5; i = i + 1) sums[i] <= 0;
           end
@@ -96,6 +99,7 @@ module accumulator (
       corrupted <= 0;
       sequence_number <= 0;
       idle <= 0;
+      impatient <= state == TAKE && beat != 0 && idle != 0;
       if (fault != STATEFUL) for (i = 0; i < 5; i = i + 1) sums[i] <= 0;
     end
   end

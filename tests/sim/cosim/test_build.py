@@ -119,6 +119,21 @@ def test_the_entries_used_last_are_kept(compiler: Compiler, store: Path, design:
     assert [folder.exists() for folder in folders] == [True, False, True, True]
 
 
+def test_an_entry_in_use_is_kept(compiler: Compiler, store: Path, design: Manifest,
+                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT", 1)
+    used = build(design, TOOLCHAIN)
+    os.utime(used.folder, (1000, 1000))
+    change(design, "// 1\n")
+    build(design, TOOLCHAIN)
+    assert used.folder.exists() and len(entries(store)) == 2
+    folder = used.folder
+    del used
+    change(design, "// 2\n")
+    last = build(design, TOOLCHAIN).folder
+    assert not folder.exists() and entries(store) == [last], "nobody has it any more"
+
+
 def test_what_a_killed_build_left_is_removed_after_a_day(compiler: Compiler, store: Path, design: Manifest) -> None:
     old, new = store / ".building-old", store / ".building-new"
     old.mkdir(parents=True)

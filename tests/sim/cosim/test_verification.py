@@ -12,6 +12,7 @@ from circulant.sim.cosim import SimulationError, Verification, verify
 from circulant.sim.cosim.job import Played
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import job_of
+from circulant.sim.cosim.verification import planned
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
 from tests.sim.cosim.accumulator import (
@@ -81,6 +82,21 @@ def test_a_wrong_word_is_found_in_the_run_that_shows_it(tmp_path: Path, fault: F
     assert result.first is not None
     assert result.mismatches > 0
     assert result.first.run.startswith(where)
+
+
+def test_a_reset_that_finds_a_stalled_input_is_played(tmp_path: Path) -> None:
+    design = write(tmp_path / "design", Fault.IMPATIENT)
+    assert run(design).mismatches == 0, "no reset of these finds an input that waits within a vector"
+    found = run(design, drawn=vectors(4))
+    assert found.first is not None and found.first.run == "drawn, stalled until short resets"
+
+
+def test_resets_of_images_reach_the_layers_behind_them(tmp_path: Path) -> None:
+    layers = [{"cycles": 100, "kind": "conv"}, {"cycles": 300, "kind": "flatten"}, {"cycles": 90, "kind": "linear"}]
+    manifest = Manifest.load(write(tmp_path / "design", layers=layers, over_images=True))
+    _, _, runs = planned(manifest, vectors(), vectors(3))
+    for swept in (run for run in runs if run.moments):
+        assert 2 * 300 + 380 < max(moment for moment, _ in swept.moments) <= 2 * 300 + 390
 
 
 def test_every_step_is_compared_where_there_is_an_output_for_each(tmp_path: Path) -> None:
