@@ -4,6 +4,7 @@ First nothing is told apart; each register that may then differ in the next cycl
 finds, is told apart from then on, and of each memory one word is watched. It ends where no other register, memory or
 output differs in any cycle, which is a proof, or where an output does.
 """
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,13 @@ APART = 400
 """Registers that may be told apart; for more of them the proof would take too long."""
 
 ROUNDS = 60
+
+WAYS = (("pdr", 0.2), ("dc2; scorr -C 10000; print_stats; pdr -nct", 0.8))
+"""Commands of ABC, and the share of the time of each. Most paths and proofs are short; for the others signals that are
+equal are merged first, and clauses are generalised with more effort and fewer registers."""
+
+NOTHING_LEFT = re.compile(r"lat = +0 +and = +0 ")
+"""That merging has left nothing: what differs never does, since the first way has found no path."""
 
 
 @dataclass(frozen=True)
@@ -82,20 +90,24 @@ def _searched(machine: Machine, twin: Twin, apart: Iterable[Bit], seconds: float
         folder = Path(temporary)
         variables, text = cone(machine.aig, bad, real, machine.begun)
         (folder / "twin.aig").write_bytes(text)
-        said = abc(f"read twin.aig; pdr -T {seconds:.0f}; write_cex -a path.cex", folder, seconds + 20)
-        if "Property proved" in said:
-            return None
-        if not (folder / "path.cex").is_file():
+        for how, share in WAYS:
+            limit = max(1.0, share * seconds)
+            said = abc(f"read twin.aig; {how} -T {limit:.0f}; write_cex -a path.cex", folder, 2 * limit + 20)
+            if "Property proved" in said or NOTHING_LEFT.search(said):
+                return None
+            if (folder / "path.cex").is_file():
+                break
+        else:
             return set()
         lines = (folder / "path.cex").read_text().splitlines()
-    values = _walked(machine, variables, real, [line for line in lines if line and set(line) <= set("01")])
+    frames = [line for line in lines if line and set(line) <= set("01")][1:]  # The first line is the state.
+    values = _walked(machine, variables, real, frames)
     return {key for key, literal in twin.differs.items() if values(literal)}
 
 
-def _walked(machine: Machine, variables: list[int], real: Mapping[int, int], lines: list[str]
+def _walked(machine: Machine, variables: list[int], real: Mapping[int, int], frames: list[str]
             ) -> Callable[[int], bool]:
-    """The values of literals in the last cycle of a path: the verdict, the state at first, and inputs by cycle."""
-    frames = [line for line in lines if len(line) == len(variables)]
+    """The values of literals in the last cycle of a path, of which the inputs of each cycle are given."""
     held: dict[int, bool] = {}
     for n, frame in enumerate(frames):
         known: dict[int, bool] = {0: False, machine.begun >> 1: n > 0}

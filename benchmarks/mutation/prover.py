@@ -14,7 +14,7 @@ from benchmarks.formal.aig import TRUE
 from benchmarks.formal.check import available
 from benchmarks.formal.induction import same
 from benchmarks.formal.loaded import same_when_loaded
-from benchmarks.formal.netlist import Netlist, netlist
+from benchmarks.formal.netlist import Box, Netlist, netlist
 from benchmarks.formal.parts import RESET, parts
 from benchmarks.formal.twin import Machine
 from benchmarks.mutation import equivalence
@@ -24,14 +24,18 @@ from circulant.sim.cosim.manifest import Manifest
 
 __all__ = ["Prover", "available"]
 
-SECONDS = 10.0
+SECONDS = 60.0
 """Time of a proof about a part of the circuit, or all of it, on an idle processor; see `patience`."""
 
-LARGEST = 8000
+LARGEST = 12_000
 """Registers of a part at the most for which a proof is tried, and of the whole circuit any number."""
 
 LOADED = 2
 """Parts, from the inside out, for which it is proved for what they are loaded with."""
+
+MULTIPLIERS = 64
+"""Multipliers of such a part at the most, which are looked into there: a convolution with 150 of them has millions of
+gates."""
 
 
 def patience() -> float:
@@ -67,7 +71,8 @@ class Prover:
                     return {"proved": "the circuit is the same" if whole else
                             f"a part of the circuit is the same, {part}, with {answer.apart} registers told apart"}
                 why = answer.why
-            if n < LOADED and not whole and self._loaded(part, mutant):
+            few = sum(isinstance(cell, Box) for cell in circuit.cells) <= MULTIPLIERS
+            if n < LOADED and few and not whole and self._loaded(part, mutant):
                 return {"proved": f"the same for all that registers can be loaded with, {part}"}
         if equivalence.available() and equivalence.equivalent(self._verilog, mutant):
             return {"proved": "the module is the same"}

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.formal import induction
 from benchmarks.mutation.mutants import Mutant, statements
 from benchmarks.mutation.prover import Prover, available
 
@@ -143,6 +144,12 @@ def prover_of_memories():
     return prover_of(MEMORIES, WORDS)
 
 
+@pytest.fixture(params=induction.WAYS, ids=["first", "second"])
+def one_way(request, monkeypatch):
+    monkeypatch.setattr(induction, "WAYS", (request.param,))
+
+
+@pytest.mark.usefixtures("one_way")
 @pytest.mark.parametrize("name", CASES)
 def test_a_mutant_is_proved_where_the_circuit_is_the_same_and_nowhere_else(prover, name):
     made, planted = prover
@@ -158,6 +165,7 @@ def test_a_bit_of_an_image_counts_where_it_is_read(prover, image, same):
     assert made.image("rom.hex", "1\n", "2\n") == {"proved": "", "why": "no memory has the image as a whole"}
 
 
+@pytest.mark.usefixtures("one_way")
 @pytest.mark.parametrize("name", [
     name if name in ("a free word", "a word that waits") else pytest.param(name, marks=pytest.mark.soak)
     for name in WORDS])
