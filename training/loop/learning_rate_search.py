@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
 from circulant.training.loop.loop import NotFinite, exact, forward
 from circulant.training.loop.train import BLOCK_SIZE, train
@@ -43,8 +44,11 @@ def try_rates(data: Dataset, settings: TrainingSettings, rates: Iterable[float],
         epochs: of each training; the rate falls over them as it would over all.
 
     Raises:
-        Refusal: as `train`.
+        Refusal: as `train`, and with the method "search".
     """
+    if settings.method == "search":
+        raise Refusal("rates can be tried with training.method = 'admm' or 'direct', not with 'search', which has several "
+                      "trainings of its own; find the rate of the dense baseline with --set training.method=admm")
     baseline = replace(settings, method="admm", admm_epochs=0, retrain_epochs=0, distillation=0.0, hints=0.0)
     if settings.method == "admm":
         short, block_size, dense = replace(baseline, dense_epochs=epochs), 1, None

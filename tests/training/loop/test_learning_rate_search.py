@@ -33,6 +33,11 @@ def test_each_rate_is_a_short_training_of_its_own(data):
     assert both[1].score == alone.scores["circulant"]
 
 
+def test_a_search_of_block_sizes_is_refused(data):
+    with pytest.raises(Refusal, match="'admm' or 'direct', not with 'search'"):
+        try_rates(data, dataclasses.replace(DIRECT, method="search"), (0.001,), model=MODEL, block_size=4)
+
+
 def test_the_dense_baseline_is_trained_once_and_where_it_is_needed(data):
     seen = []
 
