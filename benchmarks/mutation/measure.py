@@ -89,7 +89,7 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
         found = [each for each, verdict in rows if verdict["caught"]]
         some = [found[n] for n in np.random.default_rng(seed).permutation(len(found))[:offered]] if available() else []
         wrong = [name for name, said in subject.proofs(some, planted, folder, note).items() if said["proved"]]
-    how = Counter(each["proved"].split(",")[0] for each in proofs.values() if each["proved"])
+    how = Counter(said["proved"].split(",")[0] for each, _ in left if (said := proofs[str(each)])["proved"])
     survivors = [{"mutant": str(each), "reason": proofs.get(str(each), {}).get("why", ""),
                   "seen": "its value differs" if infected else "its value never differs in any run"}
                  for each, infected in left if not proofs.get(str(each), {}).get("proved")]

@@ -47,8 +47,8 @@ def try_rates(data: Dataset, settings: TrainingSettings, rates: Iterable[float],
         Refusal: as `train`, and with the method "search".
     """
     if settings.method == "search":
-        raise Refusal("rates can be tried with training.method = 'admm' or 'direct', not with 'search', which has several "
-                      "trainings of its own; find the rate of the dense baseline with --set training.method=admm")
+        raise Refusal("rates can be tried with training.method = 'admm' or 'direct', not with 'search', which has "
+                      "several trainings of its own; find the dense baseline's rate with --set training.method=admm")
     baseline = replace(settings, method="admm", admm_epochs=0, retrain_epochs=0, distillation=0.0, hints=0.0)
     if settings.method == "admm":
         short, block_size, dense = replace(baseline, dense_epochs=epochs), 1, None
