@@ -28,7 +28,7 @@ WAYS = (("pdr", 0.2), ("dc2; scorr -C 10000; print_stats; pdr -nct", 0.8))
 equal are merged first, and clauses are generalised with more effort and fewer registers."""
 
 NOTHING_LEFT = re.compile(r"lat = +0 +and = +0 ")
-"""What ABC prints of a circuit that merging has emptied: nothing ever differs, as the first way has found no path."""
+"""Statistics of a circuit that merging has emptied: nothing ever differs, as the first way has found no path."""
 
 
 @dataclass(frozen=True)
