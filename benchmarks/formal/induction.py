@@ -28,7 +28,7 @@ WAYS = (("pdr", 0.2), ("dc2; scorr -C 10000; print_stats; pdr -nct", 0.8))
 equal are merged first, and clauses are generalised with more effort and fewer registers."""
 
 NOTHING_LEFT = re.compile(r"lat = +0 +and = +0 ")
-"""Statistics of a circuit that merging has emptied: nothing ever differs, as the first way has found no path."""
+"""Statistics of a circuit that merging has emptied: what differs is a constant, and without a path it is false."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ def _searched(machine: Machine, twin: Twin, apart: Iterable[Bit], seconds: float
         for how, share in WAYS:
             limit = max(1.0, share * seconds)
             said = abc(f"read twin.aig; {how} -T {limit:.0f}; write_cex -a path.cex", folder, 2 * limit + 20)
-            if "Property proved" in said or NOTHING_LEFT.search(said):
-                return None
             if (folder / "path.cex").is_file():
                 break
+            if "Property proved" in said or NOTHING_LEFT.search(said):
+                return None
         else:
             return set()
         lines = (folder / "path.cex").read_text().splitlines()

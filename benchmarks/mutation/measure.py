@@ -90,9 +90,9 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
         some = [found[n] for n in np.random.default_rng(seed).permutation(len(found))[:offered]] if available() else []
         wrong = [name for name, said in subject.proofs(some, planted, folder, note).items() if said["proved"]]
     how = Counter(said["proved"].split(",")[0] for each, _ in left if (said := proofs[str(each)])["proved"])
-    survivors = [{"mutant": str(each), "reason": proofs.get(str(each), {}).get("why", ""),
+    survivors = [{"mutant": str(each), "reason": proofs[str(each)]["why"],
                   "seen": "its value differs" if infected else "its value never differs in any run"}
-                 for each, infected in left if not proofs.get(str(each), {}).get("proved")]
+                 for each, infected in left if not proofs[str(each)]["proved"]]
     return {"planted": len(rows), "caught": sum(by.values()), "equivalent": len(left) - len(survivors),
             "caught_by": dict(by), "proved_by": dict(how),
             "caught_of": dict(Counter(_kind(each) for each, verdict in rows if verdict["caught"])),
