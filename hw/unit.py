@@ -24,7 +24,7 @@ from circulant.sim.golden.layers import Layer
 from circulant.sim.shape.chain import flows
 from circulant.sim.shape.window import Flow
 
-__all__ = ["Site", "Timed", "Unit", "chain", "loadable", "unelaborated", "unit"]
+__all__ = ["Site", "Timed", "Unit", "chain", "heeds_marks", "loadable", "unelaborated", "unit"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Site:
         pixels: side by side in a block that comes.
         gives: pixels side by side that what lies behind takes at once.
         single: whether each vector that comes is a sequence of its own.
+        marked: whether what lies behind looks at the mark of the last block of an image or a sequence.
         steps: of a sequence at the most, where a layer needs whole ones; None where any number will do.
         config: the port of a reloadable design; None otherwise.
     """
@@ -46,6 +47,7 @@ class Site:
     pixels: int = 1
     gives: int = 1
     single: bool = False
+    marked: bool = True
     steps: int | None = None
     config: Config | None = None
 
@@ -107,6 +109,17 @@ def loadable(layer: Layer) -> bool:
     return False
 
 
+@singledispatch
+def heeds_marks(layer: Layer, *, single: bool) -> bool:
+    """Whether the unit of a layer looks at the marks of the last blocks that come, or passes them on; one that counts
+    what comes does not.
+
+    Parameters:
+        single: whether each vector that comes is a sequence of its own.
+    """
+    return True
+
+
 def chain(layers: Sequence[Layer], plans: Sequence[Plan], site: Site, flow: Flow) -> list[Unit]:
     """Units in a row.
 
@@ -114,14 +127,19 @@ def chain(layers: Sequence[Layer], plans: Sequence[Plan], site: Site, flow: Flow
         site: that of the first unit; those behind it take its blocks, and what it ``gives`` side by side.
         flow: what comes to the first one.
     """
+    def single(flow: Flow) -> bool:
+        return flow.grid is None and not flow.sequence
+
     found: list[Unit] = []
     come = flows(flow, layers)
     for n, (layer, plan) in enumerate(zip(layers, plans, strict=True)):
-        behind = [getattr(each, "product", None) for each in layers[n + 1:n + 2]]
-        here = replace(site, wanted=behind[0].block_size if behind and behind[0] else 1,
+        behind = layers[n + 1] if n + 1 < len(layers) else None
+        product = getattr(behind, "product", None)
+        here = replace(site, wanted=product.block_size if product else 1,
                        k=values(found[-1].o) if found else site.k,
                        pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1,
-                       single=come[n].grid is None and not come[n].sequence)
+                       single=single(come[n]),
+                       marked=site.marked if behind is None else heeds_marks(behind, single=single(come[n + 1])))
         found.append(unit(layer, plan, here))
     return found
 

@@ -15,7 +15,7 @@ from circulant.hw.layers.line_buffer import LineBuffer
 from circulant.hw.layers.tile import TileShape
 from circulant.hw.layers.tile_conv import TileConvLayer
 from circulant.hw.stream.pipeline import Queue, block, connect
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, heeds_marks, unit
 from circulant.sim.golden.conv import Conv
 
 __all__ = ["ConvLayer", "ConvPlan"]
@@ -54,15 +54,15 @@ class ConvLayer(wiring.Component):
 
     Parameters:
         shape: the array, and how the kernel meets it.
+        marked: whether the last block of an image is marked.
 
     Members:
         i: stream of blocks of k channels.
-        o: stream of blocks of k channels for each chain; what lies behind the last channel is zero, the last block of
-            an image is marked.
+        o: stream of blocks of k channels for each chain; what lies behind the last channel is zero.
     """
 
-    def __init__(self, shape: LineBufferShape) -> None:
-        self._shape, layer = shape, shape.layer
+    def __init__(self, shape: LineBufferShape, *, marked: bool = True) -> None:
+        self._shape, self._marked, layer = shape, marked, shape.layer
         self._program, k = shape.program, layer.product.block_size
         self._lines = LineBuffer(shape)
         self._array = LaneArray(name=layer.name, program=self._program)
@@ -104,15 +104,15 @@ class ConvLayer(wiring.Component):
         wiring.connect(m, lines.issue, array.issue)
         m.d.sync += promised.eq(promised + Mux(lines.starts, self._beats, 0) - (queue.o.valid & queue.o.ready))
 
-        # The last block of an image is marked.
-        down, across = layer.output_grid
-        beat, pixel = Signal(range(max(2, self._beats))), Signal(range(max(2, down * across)))
-        ends, final = Signal(), Signal()
-        m.d.comb += [queue.i.valid.eq(array.o[0].valid), ends.eq(beat == self._beats - 1),
-                     final.eq(ends & (pixel == down * across - 1)), queue.i.payload.last.eq(final)]
+        beat, ends = Signal(range(max(2, self._beats))), Signal()
+        m.d.comb += [queue.i.valid.eq(array.o[0].valid), ends.eq(beat == self._beats - 1)]
         with m.If(array.o[0].valid):
             m.d.sync += beat.eq(Mux(ends, 0, beat + 1))
-            with m.If(ends):
+        if self._marked:
+            down, across = layer.output_grid
+            pixel, final = Signal(range(max(2, down * across))), Signal()
+            m.d.comb += [final.eq(ends & (pixel == down * across - 1)), queue.i.payload.last.eq(final)]
+            with m.If(array.o[0].valid & ends):
                 m.d.sync += pixel.eq(Mux(final, 0, pixel + 1))
 
         # ReLU, and zeros behind the last channel.
@@ -132,5 +132,10 @@ class ConvLayer(wiring.Component):
 @unit.register
 def _(layer: Conv, plan: ConvPlan, site: Site) -> ConvLayer | TileConvLayer:
     if isinstance(plan.shape, TileShape):
-        return TileConvLayer(plan.shape, single=site.gives == 1)
-    return ConvLayer(plan.shape)
+        return TileConvLayer(plan.shape, single=site.gives == 1, marked=site.marked)
+    return ConvLayer(plan.shape, marked=site.marked)
+
+
+@heeds_marks.register
+def _(layer: Conv, *, single: bool) -> bool:
+    return False

@@ -15,7 +15,7 @@ from circulant.hw.emit.target import Platform, Rom
 from circulant.hw.stream.link import into
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.stream.storage import Ram
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, heeds_marks, unit
 from circulant.sim.golden.flatten import Flatten
 
 __all__ = ["FlattenLayer", "in_order"]
@@ -42,17 +42,18 @@ class FlattenLayer(wiring.Component):
         layer: the golden layer.
         k: values of a block of pixels.
         k_out: wanted of a block of the vector; where blocks pass, the power of two that a block and a pixel share.
+        marked: whether the last block of an image's last vector is marked; where blocks pass, their marks do, too.
 
     Members:
         i: stream of blocks of pixels.
-        o: stream of blocks of the vector, the last one zero-padded; that of an image's last vector is marked.
+        o: stream of blocks of the vector, the last one zero-padded.
     """
 
-    def __init__(self, layer: Flatten, *, k: int, k_out: int) -> None:
+    def __init__(self, layer: Flatten, *, k: int, k_out: int, marked: bool = True) -> None:
         if in_order(layer):
             k_out = math.gcd(k, layer.inputs)
             k_out &= -k_out  # A power of two, as all blocks behind images.
-        self._layer, self._k, self._k_out = layer, k, k_out
+        self._layer, self._k, self._k_out, self._marked = layer, k, k_out, marked
         width = layer.input_format.width
         super().__init__({"i": In(stream.Signature(block(k, width))), "o": Out(stream.Signature(block(k_out, width)))})
 
@@ -126,7 +127,6 @@ class FlattenLayer(wiring.Component):
         lane_bits, _ = self._order_bits
         m.submodules.order = rom = Rom(**self.images[0]._asdict())
         at, lower, moves = Signal(range(max(2, layer.outputs))), Signal(), Signal()
-        vector = Signal(range(max(2, vectors)))
         running, begins = Signal(), Signal()
         m.d.comb += [
             moves.eq(queue.level < queue.depth - STAGES), begins.eq(whole != 0),
@@ -136,10 +136,15 @@ class FlattenLayer(wiring.Component):
         with m.If(running):
             m.d.sync += at.eq(Mux(left, 0, at + 1))
         with m.If(left):
-            m.d.sync += [lower.eq(~lower), vector.eq(Mux(vector == vectors - 1, 0, vector + 1))]
+            m.d.sync += lower.eq(~lower)
         stages: list[dict[str, Signal]] = []
-        now: dict[str, Value] = {"valid": running, "ends": left, "final": left & (vector == vectors - 1),
-                                 "upper": lower}
+        rest = layer.outputs % k_out
+        now: dict[str, Value] = {"valid": running, "upper": lower, **({"ends": left} if rest or self._marked else {})}
+        if self._marked and vectors > 1:
+            vector = Signal(range(vectors))
+            now["final"] = left & (vector == vectors - 1)
+            with m.If(left):
+                m.d.sync += vector.eq(Mux(vector == vectors - 1, 0, vector + 1))
         for n in range(STAGES):
             later = {name: Signal(name=f"{name}_{n}", reset_less=name != "valid") for name in now}
             m.d.sync += [later[name].eq(value) for name, value in now.items()]
@@ -153,21 +158,36 @@ class FlattenLayer(wiring.Component):
                      Value.cast(values).eq(ram.r_data),
                      value.eq(Array([values[j] for j in range(k)])[delay(m, lane, STAGES - 2, name="lane")])]
 
-        # Collecting: a block of the vector, zeros behind its end.
-        held = Signal(queue.i.payload.data.shape(), reset_less=True)
+        # Collecting: a block of the vector, whose last value does not wait. A last block that is not full has zeros
+        # behind its values.
+        valid = stages[-1]["valid"]
+        ends = stages[-1].get("ends")
+        held = Signal(data.ArrayLayout(signed(layer.input_format.width), max(1, k_out - 1)), reset_less=True)
         count = Signal(range(max(2, k_out)))
         full = Signal()
-        m.d.comb += [full.eq((count == k_out - 1) | stages[-1]["ends"]),
-                     queue.i.valid.eq(stages[-1]["valid"] & full), queue.i.payload.last.eq(stages[-1]["final"])]
-        with m.If(stages[-1]["valid"]):
+        m.d.comb += [full.eq(count == k_out - 1), queue.i.valid.eq(valid & full)]
+        if rest:
+            m.d.comb += full.eq((count == k_out - 1) | ends)
+        if self._marked:
+            m.d.comb += queue.i.payload.last.eq(stages[-1].get("final", ends))
+        with m.If(valid):
             m.d.sync += count.eq(Mux(full, 0, count + 1))
         for j in range(k_out):
-            with m.If(stages[-1]["valid"] & (count == j)):
-                m.d.sync += held[j].eq(value)
-            m.d.comb += queue.i.payload.data[j].eq(Mux(count == j, value, Mux(count > j, held[j], 0)))
+            found: Value = value if j == k_out - 1 else held[j]
+            if j < k_out - 1:
+                with m.If(valid & (count == j)):
+                    m.d.sync += held[j].eq(value)
+            if rest and j >= rest - 1:
+                found = Mux(ends, value if j == rest - 1 else 0, found)
+            m.d.comb += queue.i.payload.data[j].eq(found)
         return m
 
 
 @unit.register
 def _(layer: Flatten, plan: StreamPlan, site: Site) -> FlattenLayer:
-    return FlattenLayer(layer, k=site.k, k_out=site.wanted)
+    return FlattenLayer(layer, k=site.k, k_out=site.wanted, marked=site.marked)
+
+
+@heeds_marks.register
+def _(layer: Flatten, *, single: bool) -> bool:
+    return in_order(layer)

@@ -15,7 +15,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect, element
-from circulant.hw.unit import Site, loadable, unit
+from circulant.hw.unit import Site, heeds_marks, loadable, unit
 from circulant.sim.golden.linear import Linear
 
 __all__ = ["LinearLayer"]
@@ -109,3 +109,8 @@ def _(layer: Linear, plan: LayerPlan, site: Site) -> LinearLayer:
 @loadable.register
 def _(layer: Linear) -> bool:
     return True
+
+
+@heeds_marks.register
+def _(layer: Linear, *, single: bool) -> bool:
+    return not single

@@ -14,7 +14,7 @@ from circulant.hw.layers.window_pool import WindowPoolLayer, joined, rounded
 from circulant.hw.stream.pipeline import Queue, block
 from circulant.hw.stream.storage import Accumulators
 from circulant.hw.stream.width_converter import serialize
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, heeds_marks, unit
 from circulant.sim.golden.pool import Pool
 
 __all__ = ["PoolLayer", "side_by_side"]
@@ -37,15 +37,16 @@ class PoolLayer(wiring.Component):
         layer: the golden layer, whose windows neither overlap nor reach beyond the image; `plan` sees to it.
         k: values of a block.
         pixels: side by side in a block that comes; what becomes of them leaves pixel by pixel.
+        marked: whether the last block of an image is marked.
 
     Members:
-        i, o: streams of blocks of pixels; the last block of an image is marked.
+        i, o: streams of blocks of pixels.
     """
 
-    def __init__(self, layer: Pool, *, k: int, pixels: int = 1) -> None:
+    def __init__(self, layer: Pool, *, k: int, pixels: int = 1, marked: bool = True) -> None:
         window = layer.window
         stride = window.kernel if layer.output_grid == (1, 1) else window.stride
-        self._layer, self._pixels, self._k_in = layer, pixels, k
+        self._layer, self._pixels, self._k_in, self._marked = layer, pixels, k, marked
         self._kernel, self._stride, self._columns = window.kernel, stride, layer.grid[1]
         self._beats, self._across = -(-layer.inputs // k), layer.output_grid[1]
         if pixels > 1:  # What lies side by side becomes one pixel at once, and windows are of one column of blocks.
@@ -91,7 +92,8 @@ class PoolLayer(wiring.Component):
         valid, ready, came = self._beside(m)
 
         # The place of the pixel that comes: in the image, in its window, and that of the window. Windows that cover the
-        # image are not counted: each pixel is inside one, and the last one ends with the image.
+        # image are not counted: each pixel is inside one, and the last one ends with the image. Then the end of the
+        # image is needed for its mark alone.
         covers = self._stride == kernel and (down * kernel[0], across * kernel[1]) == (height, width)
         moves = Signal()
         beat = Signal(range(max(2, self._beats)))
@@ -100,9 +102,11 @@ class PoolLayer(wiring.Component):
         address, address_now = (Signal(range(max(2, across * self._beats)), name=name)  # Of the window and the beat.
                                 for name in ("following", "address"))
         pixel_ends, row_ends, image_ends = Signal(), Signal(), Signal()
+        whole = self._marked or not covers
         m.d.comb += [
             moves.eq(valid & ready), pixel_ends.eq(beat == self._beats - 1),
-            row_ends.eq(pixel_ends & (x == width - 1)), image_ends.eq(row_ends & (y == height - 1)),
+            row_ends.eq(pixel_ends & (x == width - 1)),
+            *([image_ends.eq(row_ends & (y == height - 1))] if whole else []),
         ]
         with m.If(moves):
             m.d.sync += beat.eq(Mux(pixel_ends, 0, beat + 1))
@@ -111,12 +115,12 @@ class PoolLayer(wiring.Component):
                 with m.If(in_x == self._stride[1] - 1):
                     m.d.sync += [in_x.eq(0), *([] if covers else [out_x.eq(out_x + 1)])]
             with m.If(row_ends):
-                m.d.sync += [x.eq(0), in_x.eq(0), y.eq(y + 1), in_y.eq(in_y + 1),
+                m.d.sync += [x.eq(0), in_x.eq(0), in_y.eq(in_y + 1), *([y.eq(y + 1)] if whole else []),
                              *([] if covers else [out_x.eq(0)])]
                 with m.If(in_y == self._stride[0] - 1):
                     m.d.sync += [in_y.eq(0), *([] if covers else [out_y.eq(out_y + 1)])]
             with m.If(image_ends):
-                m.d.sync += [y.eq(0), in_y.eq(0), *([] if covers else [out_y.eq(0)])]
+                m.d.sync += [*([y.eq(0)] if whole else []), *([] if covers else [in_y.eq(0), out_y.eq(0)])]
 
         # What its window has seen so far is read and written in one cycle.
         first, last, inside = Signal(), Signal(), Signal()
@@ -138,12 +142,17 @@ class PoolLayer(wiring.Component):
                 m.d.comb += address.eq(0)
 
         # A whole window waits a cycle, and is rounded on its way into the queue.
-        held, marked = Signal(self._sum, reset_less=True), Signal(reset_less=True)
+        held = Signal(self._sum, reset_less=True)
         waits = Signal()  # a whole window, before it is rounded
-        m.d.comb += [ready.eq(~waits | queue.i.ready), queue.i.valid.eq(waits), queue.i.payload.last.eq(marked)]
+        m.d.comb += [ready.eq(~waits | queue.i.ready), queue.i.valid.eq(waits)]
         with m.If(ready):
-            m.d.sync += [waits.eq(valid & last), held.eq(sums.data), marked.eq(
-                image_ends if covers else pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
+            m.d.sync += [waits.eq(valid & last), held.eq(sums.data)]
+        if self._marked:
+            ends = Signal(reset_less=True)
+            m.d.comb += queue.i.payload.last.eq(ends)
+            with m.If(ready):
+                m.d.sync += ends.eq(image_ends if covers else
+                                    pixel_ends & (out_x == across - 1) & (out_y == down - 1))
         for j in range(k):
             better = joined(layer)(sums.word[j], came[j])
             m.d.comb += [sums.data[j].eq(Mux(first, came[j], better)),
@@ -170,4 +179,11 @@ class PoolLayer(wiring.Component):
 
 @unit.register
 def _(layer: Pool, plan: StreamPlan, site: Site) -> PoolLayer | WindowPoolLayer:
-    return PoolLayer(layer, k=site.k, pixels=site.pixels) if side_by_side(layer) else WindowPoolLayer(layer, k=site.k)
+    if side_by_side(layer):
+        return PoolLayer(layer, k=site.k, pixels=site.pixels, marked=site.marked)
+    return WindowPoolLayer(layer, k=site.k, marked=site.marked)
+
+
+@heeds_marks.register
+def _(layer: Pool, *, single: bool) -> bool:
+    return False

@@ -121,14 +121,15 @@ class TileConvLayer(wiring.Component):
     Parameters:
         shape: how it is computed.
         single: whether pixels leave one by one.
+        marked: whether the last ones of an image are marked.
 
     Members:
         i: stream of pixels side by side, all channels of each.
-        o: the same of the output; the last ones of an image are marked.
+        o: the same of the output.
     """
 
-    def __init__(self, shape: TileShape, *, single: bool = False) -> None:
-        self._shape, self._form, layer = shape, RowFormat(shape), shape.layer
+    def __init__(self, shape: TileShape, *, single: bool = False, marked: bool = True) -> None:
+        self._shape, self._form, self._marked, layer = shape, RowFormat(shape), marked, shape.layer
         self._lines = LineBuffer(shape)
         payload = block(shape.pixels * layer.outputs, layer.product.output.width)
         self._queue = Queue(payload, depth=4 + (self._form.latency + 5) // shape.cycles)
@@ -217,13 +218,15 @@ class TileConvLayer(wiring.Component):
                             m.d.sync += value.eq(row.y[p])
                     pixels[p * layer.outputs + channel] = value
 
-        # A whole tile into the queue; the last one of an image is marked.
-        whole, tile = Signal(), Signal(range(max(2, shape.tiles)))
+        # A whole tile into the queue.
+        whole = Signal()
         m.d.comb += [
             whole.eq(leaves & (which == shape.passes - 1)), queue.i.valid.eq(whole),
-            queue.i.payload.last.eq(tile == shape.tiles - 1),
             *(queue.i.payload.data[at].eq(value) for at, value in enumerate(pixels)),
         ]
-        with m.If(whole):
-            m.d.sync += tile.eq(Mux(tile == shape.tiles - 1, 0, tile + 1))
+        if self._marked:
+            tile = Signal(range(max(2, shape.tiles)))
+            m.d.comb += queue.i.payload.last.eq(tile == shape.tiles - 1)
+            with m.If(whole):
+                m.d.sync += tile.eq(Mux(tile == shape.tiles - 1, 0, tile + 1))
         return m

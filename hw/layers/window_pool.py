@@ -119,13 +119,14 @@ class WindowPoolLayer(wiring.Component):
     Parameters:
         layer: the golden layer.
         k: values of a block.
+        marked: whether the last block of an image is marked.
 
     Members:
-        i, o: streams of blocks of pixels; the last block of an image is marked.
+        i, o: streams of blocks of pixels.
     """
 
-    def __init__(self, layer: Pool, *, k: int) -> None:
-        self._shape = WindowShape(layer, k)
+    def __init__(self, layer: Pool, *, k: int, marked: bool = True) -> None:
+        self._shape, self._marked = WindowShape(layer, k), marked
         self._lines = LineBuffer(self._shape)
         payload = block(k, layer.output_format.width)
         self._queue = Queue(payload, depth=self._behind + 4 + 2 * self._shape.beats)
@@ -161,14 +162,16 @@ class WindowPoolLayer(wiring.Component):
         m.d.comb += lines.room.eq(promised <= queue.depth - shape.beats)
         m.d.sync += promised.eq(promised + Mux(lines.starts, shape.beats, 0) - (queue.o.valid & queue.o.ready))
 
-        # What comes out of the tree, counted to mark the last block of an image.
-        down, across = layer.output_grid
-        count = down * across * shape.beats
-        at = Signal(range(max(2, count)))
+        # What comes out of the tree, counted where the last block of an image is marked.
         comes = delay(m, lines.issue.valid, self._behind, name="comes", reset_less=False)
-        m.d.comb += [queue.i.valid.eq(comes), queue.i.payload.last.eq(at == count - 1)]
-        with m.If(comes):
-            m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))
+        m.d.comb += queue.i.valid.eq(comes)
+        if self._marked:
+            down, across = layer.output_grid
+            count = down * across * shape.beats
+            at = Signal(range(max(2, count)))
+            m.d.comb += queue.i.payload.last.eq(at == count - 1)
+            with m.If(comes):
+                m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))
 
         # The greatest value or the sum of each window, then the mean.
         for j in range(shape.k):

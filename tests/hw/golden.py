@@ -135,6 +135,11 @@ def blocks(sequences: Iterable[Integers], k: int) -> list[dict[str, Any]]:
     return payloads
 
 
+def unmarked(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Blocks without the marks of the last ones."""
+    return [{**payload, "last": 0} for payload in payloads]
+
+
 def interleaved(layer: Any, streams: int, *, steps: int, seed: int = 0) -> tuple[list[Any], list[Any]]:
     """Blocks of the input of some streams whose steps take turns, and those of the output that golden gives.
 

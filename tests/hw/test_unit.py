@@ -50,6 +50,18 @@ def test_a_layer_of_vectors_that_are_no_sequence_keeps_no_ends(returns, single):
     assert found == single
 
 
+@pytest.mark.parametrize(("seed", "marked"), [
+    (0, [("conv", False), ("pool", True), ("flatten", False)]),  # The pooling is before a scale, which passes marks.
+    (1, [("conv", False), ("conv", False), ("pool", True), ("flatten", False)]),  # And before a residual.
+])
+def test_marks_are_made_unless_the_layer_behind_counts_what_comes(seed, marked):
+    network = NETWORKS[f"images {seed}"]()
+    with unelaborated():
+        found = [(layer.kind, unit._marked) for layer, unit in zip(
+            network.layers, Top(network, plan(network, 70)).units, strict=True) if hasattr(unit, "_marked")]
+    assert found == marked
+
+
 UNKNOWN = SimpleNamespace(name="norm", kind="layer_norm")
 
 

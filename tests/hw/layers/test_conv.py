@@ -8,7 +8,7 @@ from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.layers.conv import ConvLayer
 from circulant.hw.plan.conv_plan import conv_plans
 from circulant.sim.shape.window import Window
-from tests.hw.golden import blocks, numbers
+from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.simulate import cycles, stream
 from tests.sim.golden.test_conv import conv
 
@@ -52,6 +52,12 @@ def test_equals_golden(number):
     stall_i, stall_o = STALLS[number % len(STALLS)]
     assert stream(ConvLayer(shape), given, stall_i=stall_i, stall_o=stall_o, quiet=100 + 4 * shape.cycles,
                   count=len(wanted)) == wanted
+
+
+def test_without_marks():
+    shape, given, wanted = made("blocks, in turns")
+    got = stream(ConvLayer(shape, marked=False), given, stall_i=0.2, stall_o=0.2, quiet=100)
+    assert got == unmarked(wanted)
 
 
 def test_right_images_after_a_reset():

@@ -5,7 +5,7 @@ from circulant.hw.layers.flatten import FlattenLayer
 from circulant.hw.plan.stream_plan import stream_plan
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.flatten import Flatten
-from tests.hw.golden import blocks, numbers
+from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.simulate import cycles, stream
 
 
@@ -20,6 +20,19 @@ def test_equals_golden(k, k_out, channels, order, rows, stalls):
     given = [block for image in x for block in blocks([image.reshape(-1, channels)], k)]
     wanted = [block for image in y for block in blocks([image], k_out)]
     assert stream(FlattenLayer(layer, k=k, k_out=k_out), given, stall_i=stalls[0], stall_o=stalls[1]) == wanted
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize(("k_out", "channels", "rows", "rest"), [
+    (8, 1, False, 1), (8, 5, False, 5), (8, 7, False, 7), (4, 5, True, 3), (2, 5, True, 1), (8, 8, False, 0)])
+def test_a_last_block_that_is_not_full_ends_with_zeros(k_out, channels, rows, rest, marked):
+    layer = Flatten("flatten", channels, grid=(3, 3), order="channels", rows=rows, input_format=Format(9, 5))
+    assert layer.outputs % k_out == rest
+    x = numbers(Format(9, 5), 3, 3, 3, channels)
+    given = [block for image in x for block in blocks([image.reshape(-1, channels)], 4)]
+    wanted = [block for image in layer(x).reshape(3, -1, layer.outputs) for block in blocks([image], k_out)]
+    got = stream(FlattenLayer(layer, k=4, k_out=k_out, marked=marked), given, stall_i=0.2, stall_o=0.3)
+    assert got == (wanted if marked else unmarked(wanted))
 
 
 @pytest.mark.parametrize("k_out", [1, 2, 4])

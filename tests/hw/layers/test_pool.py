@@ -4,7 +4,7 @@ from circulant.hw.layers.pool import PoolLayer
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.pool import Pool
 from circulant.sim.shape.window import Window
-from tests.hw.golden import blocks, numbers
+from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.simulate import stream
 
 GIVEN, MADE = Format(9, 5), Format(8, 6)
@@ -25,6 +25,16 @@ def test_equals_golden(mode, grid, window, stalls):
     given, wanted = ([block for image in images for block in blocks([image.reshape(-1, 5)], 4)]
                      for images in (x, layer(x)))
     assert stream(PoolLayer(layer, k=4), given, stall_i=stalls[0], stall_o=stalls[1]) == wanted
+
+
+@pytest.mark.parametrize(("mode", "grid", "window"), [
+    ("max", (4, 6), Window((2, 2), (2, 2))), ("average", (5, 5), Window((2, 1), (3, 3)))])
+def test_without_marks(mode, grid, window):
+    layer = pool(mode, grid, window)
+    x = numbers(GIVEN, 3, *grid, 5)
+    given, wanted = ([block for image in images for block in blocks([image.reshape(-1, 5)], 4)]
+                     for images in (x, layer(x)))
+    assert stream(PoolLayer(layer, k=4, marked=False), given, stall_i=0.2, stall_o=0.4) == unmarked(wanted)
 
 
 @pytest.mark.parametrize(("mode", "window", "pixels", "stalls"), [

@@ -7,7 +7,7 @@ import pytest
 from circulant.hw.layers.tile import TileShape, fast_fir, tiles_fit
 from circulant.hw.layers.tile_conv import TileConvLayer
 from circulant.sim.shape.window import Window
-from tests.hw.golden import blocks, numbers
+from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.simulate import cycles, stream
 from tests.sim.golden.test_conv import conv
 
@@ -71,6 +71,12 @@ def test_operands_have_the_bits_that_pixels_fill(spectrum, bits):
     given, wanted = ([each for image in values for each in blocks([image.reshape(-1, 2 * channels)], 2 * channels)]
                      for values, channels in ((x, 1), (layer(x), 2)))
     assert stream(TileConvLayer(shape), given, quiet=100) == wanted
+
+
+def test_without_marks():
+    shape, given, wanted = made("passes and turns")
+    got = stream(TileConvLayer(shape, marked=False), given, stall_i=0.2, stall_o=0.2, quiet=100)
+    assert got == unmarked(wanted)
 
 
 def test_an_image_takes_the_cycles_of_its_tiles():

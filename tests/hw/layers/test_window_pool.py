@@ -4,7 +4,7 @@ import pytest
 from circulant.hw.layers.pool import side_by_side
 from circulant.hw.layers.window_pool import WindowPoolLayer
 from circulant.sim.shape.window import Window
-from tests.hw.golden import blocks, numbers
+from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.layers.test_pool import GIVEN, pool
 from tests.hw.simulate import stream
 
@@ -20,3 +20,4 @@ def test_equals_golden(mode, window, stalls):
     given, wanted = ([block for image in images for block in blocks([image.reshape(-1, 5)], 4)]
                      for images in (x, layer(x)))
     assert stream(WindowPoolLayer(layer, k=4), given, stall_i=stalls[0], stall_o=stalls[1]) == wanted
+    assert stream(WindowPoolLayer(layer, k=4, marked=False), given, stall_i=0.2) == unmarked(wanted)
