@@ -25,6 +25,7 @@ from circulant.boards.asic.simulation import simulated
 from circulant.hw import generate
 from circulant.hw.plan.plan import each_step
 from circulant.sim import artifact, design
+from circulant.sim.files.writing import atomic_text
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import TimingMissed
@@ -102,7 +103,7 @@ def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int,
         note(str(missed))
         figures = design_figures(out)
     found_now = {"key": wanted, "figures": figures | {"key": wanted}}
-    artifact.atomic_text(file, json.dumps(found_now))
+    atomic_text(file, json.dumps(found_now))
     return _simulated(file, found_now, out, vectors, samples=samples, simulator=simulator)
 
 
@@ -122,7 +123,7 @@ def _simulated(file: Path, measured: dict[str, Any], out: Path, vectors: Vectors
     figures: dict[str, Any] = measured["figures"]
     if simulator and figures.get("simulated", {}).get("simulator") != simulator:
         figures["simulated"] = simulated(out, vectors, simulator, samples=samples)
-        artifact.atomic_text(file, json.dumps(measured))
+        atomic_text(file, json.dumps(measured))
     return figures
 
 

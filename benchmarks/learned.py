@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from circulant.experiment import Experiment, load
 from circulant.report.plots import COLORS, png, style
-from circulant.sim.artifact import atomic_bytes
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.metrics import shown
 from circulant.sweep.point import Point
 from circulant.sweep.run import Row, run

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import click
 
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_text
 
 __all__ = ["replace"]
 
@@ -18,4 +18,4 @@ def replace(path: Path, begin: str, end: str, text: str) -> None:
     if before.count(begin) != 1 or before.count(end) != 1:
         raise click.ClickException(f"{path} must have the lines {begin} and {end} once each; put them back")
     head, _, rest = before.partition(begin)
-    artifact.atomic_text(path, f"{head}{begin}\n\n{text}\n{end}{rest.partition(end)[2]}")
+    atomic_text(path, f"{head}{begin}\n\n{text}\n{end}{rest.partition(end)[2]}")

@@ -11,6 +11,7 @@ from circulant.sim import artifact, design
 from circulant.sim.configuration import ADDRESS_BITS, Configuration, StateShape
 from circulant.sim.configuration import Window as Memory
 from circulant.sim.error.ranges import analyse
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_image_layers, float_layers, float_recurrent_layers
@@ -71,7 +72,7 @@ def victim(folder: Path, *, torch: bool = True) -> Path:
     rng = np.random.default_rng(5)
     run, made = Run(folder, Experiment("victim", model=ModelSettings(hidden=8))), networks(rng)
     network, inputs = made.pop("recurrent"), rng.uniform(-1, 1, (7, 5, 4))
-    artifact.atomic_bytes(run.path("model.pt"), b"weights")
+    atomic_bytes(run.path("model.pt"), b"weights")
     if torch:
         _trained(run)
     epochs = [{"phase": phase, "epoch": epoch, "loss": 1 / epoch, "accuracy": 0.9, "rho": 0.1, "primal": 0.1,
@@ -111,7 +112,7 @@ def _design(run: Run, network: Network) -> str:
 
     contents = {"top.v": b"module circulant_top; endmodule\n", "weights.hex": b"0f\n10\n"}
     for name, data in contents.items():
-        artifact.atomic_bytes(run.path(f"hardware/{name}"), data)
+        atomic_bytes(run.path(f"hardware/{name}"), data)
     windows = (Memory("weights", 16, 2, 40),
                Memory("gru_y", 32, 2, 64,
                       StateShape("gru", part="y", size=8, block_size=4, blocks=2, streams=1, width=16)))

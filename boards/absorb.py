@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_text
 
 __all__ = ["absorb"]
 
@@ -45,7 +45,7 @@ def absorb(file: str | Path, top: str) -> int:
                 pins[port] = cells.pop(name)["connections"]["Q"]
             _clock(product, clocks.pop())
             taken += 1
-    artifact.atomic_text(Path(file), json.dumps(netlist))
+    atomic_text(Path(file), json.dumps(netlist))
     return taken
 
 

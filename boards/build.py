@@ -20,6 +20,7 @@ from circulant.boards.placement import Critical, critical, frequency
 from circulant.boards.synthesis import FAMILIES, manifest
 from circulant.sim import artifact, design
 from circulant.sim.files.files import sha256
+from circulant.sim.files.writing import replaced_folder
 from circulant.sim.refusal import Refusal, TimingMissed
 
 __all__ = ["FILE", "KIND", "Built", "Target", "TooLarge", "build", "require_family", "used"]
@@ -100,7 +101,7 @@ def build(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0, s
     if (kept := _kept(Path(out), key)) is not None and (slow or kept.reached_mhz >= kept.mhz):
         return replace(kept, design=sha, used=used(chosen, kept.cells))
     found(chosen, commands)
-    with artifact.replaced_folder(Path(out)) as work:
+    with replaced_folder(Path(out)) as work:
         for each, text in files.items():
             (work / each).write_bytes(text if isinstance(text, bytes) else text.encode())
         for each in (*described["verilog"], *described["images"]):

@@ -17,6 +17,7 @@ from circulant.boards.simulated import linked_verilog
 from circulant.boards.synthesis import FAMILIES, KEPT, manifest
 from circulant.sim import artifact, child
 from circulant.sim.cosim import toolchain
+from circulant.sim.files.writing import replaced_folder
 from circulant.sim.refusal import ToolError
 
 __all__ = ["FILE", "Part", "Project", "parts", "project"]
@@ -178,7 +179,7 @@ def project(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0,
     mhz = mhz or chosen.mhz
     require_family(described, chosen, folder)
     divisor = require_divisor(name, chosen.baud, mhz)
-    with artifact.replaced_folder(Path(out)) as work:
+    with replaced_folder(Path(out)) as work:
         texts = {**chosen.texts(mhz), "top.v": TOP.format(baud=chosen.baud),
                  "linked.v": linked_verilog(folder, divisor=divisor)}
         for each, text in texts.items():

@@ -15,7 +15,7 @@ from circulant.completion import data_sets
 from circulant.exits import end_of, steady_streams
 from circulant.extras import extras
 from circulant.progress import Bars, leads
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_bytes
 
 __all__ = ["main"]
 
@@ -132,7 +132,7 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_
     held = dataset_summary.figures(data)
     say(held, as_json, dataset_summary.words(held))
     if picture is not None:
-        artifact.atomic_bytes(picture, dataset_summary.picture(data))
+        atomic_bytes(picture, dataset_summary.picture(data))
         click.echo(picture, err=as_json)
     return 0
 

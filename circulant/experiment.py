@@ -16,8 +16,8 @@ import tomlkit
 
 from circulant import sources
 from circulant.boards.device import devices
-from circulant.sim import artifact
 from circulant.sim.files import files
+from circulant.sim.files.writing import atomic_text
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.registers import BUSES
 from circulant.sim.settings import Table, key, keys, read, title
@@ -254,7 +254,7 @@ def save(experiment: Experiment, folder: str | Path) -> None:
             item.comment(rule.doc)
             entry.add(name, item)
         document.add(word, entry)
-    artifact.atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
+    atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
 
 
 def brief(experiment: Experiment) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_text
 from circulant.sim.refusal import Refusal
 
 __all__ = ["create", "new"]
@@ -31,7 +31,7 @@ def create(folder: str | Path) -> list[Path]:
     made = []
     for template, target in FILES.items():
         text = resources.files("circulant").joinpath("templates", "new", template).read_text("utf-8")
-        artifact.atomic_text(path := folder / target.format(name=name), text.format(name=name))
+        atomic_text(path := folder / target.format(name=name), text.format(name=name))
         made.append(path)
     return made
 

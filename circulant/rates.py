@@ -12,6 +12,7 @@ from circulant.report.plots import COLORS, png, style
 from circulant.run.preparation import baseline, inspected
 from circulant.run.run_folder import Run
 from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.metrics import words
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import keys
@@ -76,7 +77,7 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
             "best": best(tried), "held_out": held, "epochs": epochs, "metric": metric}
     if leads():
         artifact.write_json(run.path("rates.json"), KIND, VERSION, body)
-        artifact.atomic_bytes(run.path("rates.png"), _picture(tried, metric))
+        atomic_bytes(run.path("rates.png"), _picture(tried, metric))
     return body
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from circulant.sim import artifact
 from circulant.sim.files import files
 from circulant.sim.files.user_code import LIMIT, content, parted
+from circulant.sim.files.writing import atomic_bytes
 
 __all__ = ["FOLDER", "anchor", "identify", "keep", "restore", "texts"]
 
@@ -64,7 +64,7 @@ def keep(folder: Path, tables: Mapping[str, Mapping[str, Any]], known: Mapping[s
         file, _ = parted(f"{table}.path", tables[table]["path"])
         copy = folder / FOLDER / table / file.name
         if not copy.is_file() or copy.read_bytes() != text:
-            artifact.atomic_bytes(copy, text)
+            atomic_bytes(copy, text)
 
 
 def restore(folder: Path, tables: Mapping[str, Any]) -> None:

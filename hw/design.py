@@ -21,6 +21,7 @@ from circulant.sim import artifact, design
 from circulant.sim.arith.fixed import Format
 from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
+from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
 from circulant.sim.quantize.bitwidth_cost import DSPS
@@ -94,7 +95,7 @@ class Design:
         if taken:
             raise Refusal(f"The folder of a design must be new, empty or a design's, but {folder} holds other files; "
                           "choose another one")
-        with artifact.replaced_folder(folder) as fresh:
+        with replaced_folder(folder) as fresh:
             contents = {name: text.encode() for name, text in {
                 "top.v": self.verilog, **self.images, **self.bus}.items()}
             for name, data in contents.items():

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from circulant.sim import artifact
 from circulant.sim.files import files
 from circulant.sim.files.schema import Anything, Flag, Int, Listing, Mapped, Number, Table, Text, require, shown
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
 from circulant.training import archive
 from circulant.training.blocks.constraint import compress
@@ -41,7 +42,7 @@ def save_trained(path: str | Path, trained: Trained) -> str:
     sha = _digest(meta, states)
     buffer = io.BytesIO()
     torch.save({"format": FORMAT, "version": VERSION, "hash": sha, "meta": meta, **states}, buffer)
-    artifact.atomic_bytes(path, buffer.getvalue())
+    atomic_bytes(path, buffer.getvalue())
     return sha
 
 
@@ -49,11 +50,11 @@ def save_state(path: str | Path, model: nn.Module) -> None:
     """Write the state dict of a model, for `torch.load`.
 
     Raises:
-        Refusal, ToolError: as `circulant.sim.artifact.naming`.
+        Refusal, ToolError: as `circulant.sim.files.writing.naming`.
     """
     buffer = io.BytesIO()
     torch.save(_plain(model.state_dict()), buffer)
-    artifact.atomic_bytes(path, buffer.getvalue())
+    atomic_bytes(path, buffer.getvalue())
 
 
 def load_trained(path: str | Path, *, model: ModelSettings | None = None) -> Trained:

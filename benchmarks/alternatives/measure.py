@@ -16,7 +16,7 @@ from torch import nn
 
 from benchmarks.alternatives.comparisons import Comparison
 from benchmarks.alternatives.rows import Row
-from circulant.sim.artifact import atomic_bytes
+from circulant.sim.files.writing import atomic_bytes
 from circulant.training.data import Dataset
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.loop import Fit, evaluate

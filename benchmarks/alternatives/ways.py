@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.alternatives.data import noisy_digits
 from benchmarks.alternatives.measure import SEEDS
-from circulant.sim.artifact import atomic_bytes
+from circulant.sim.files.writing import atomic_bytes
 from circulant.training.loop.train import train as train_phases
 from circulant.training.models.models import ModelSettings
 from circulant.training.settings.training import TrainingSettings

@@ -8,7 +8,7 @@ import click
 
 from benchmarks import cnn, cnntable, designs, networks, peers, rnn, stacks
 from benchmarks.commands.group import as_json, main, note, show
-from circulant.sim.artifact import atomic_bytes
+from circulant.sim.files.writing import atomic_bytes
 
 
 @main.command("generation", epilog="Example: python -m benchmarks generation --design lstm-k8 --json -")

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.peers import counting, ours
 from benchmarks.peers.environments import PEERS, ask
 from benchmarks.peers.shapes import MODELS, timed
-from circulant.sim.artifact import atomic_bytes
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["KEPT", "OURS", "document", "measure", "table", "write"]

@@ -29,6 +29,7 @@ from circulant.boards.asic.timing.analysis import Timing, found
 from circulant.boards.asic.timing.closure import closed
 from circulant.boards.flow import Show, silent
 from circulant.sim import artifact, design
+from circulant.sim.files.writing import atomic_text
 from circulant.sim.refusal import Refusal, TimingMissed
 from circulant.sim.vectors import Vectors
 
@@ -209,7 +210,7 @@ def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Lib
         shutil.rmtree(work)
     work.mkdir(parents=True)
     made = mapped(folder, described, work, library, chosen, macro=macros, show=show)
-    artifact.atomic_text(kept, wanted)
+    atomic_text(kept, wanted)
     return made
 
 

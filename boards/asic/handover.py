@@ -12,7 +12,7 @@ from circulant.boards.asic.macros import Macro
 from circulant.boards.asic.memories import Memory
 from circulant.boards.asic.power.energy import UTILISATION
 from circulant.boards.asic.timing.analysis import constraints
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_text
 
 __all__ = ["handover", "placement"]
 
@@ -48,10 +48,10 @@ _TARGETS = {"sky130hd": "skywater130_demo", "sg13g2": "ihp130_demo", "asap7": "a
 def handover(out: Path, library: Library, known: Known, top: str, *, mhz: float, areas: Mapping[str, float],
              memories: Sequence[Memory], macros: Mapping[str, Macro]) -> None:
     """Write the files into ``out``."""
-    artifact.atomic_text(out / "design.sdc", constraints(mhz))
+    atomic_text(out / "design.sdc", constraints(mhz))
     hints = placement(sum(areas.values()), memories, macros)
     if hints:
-        artifact.atomic_text(out / "macro_placement.cfg",
+        atomic_text(out / "macro_placement.cfg",
                              "".join(f"{name} {x:.2f} {y:.2f} N\n" for name, x, y in hints))
     if known.pdk:
         config = {"DESIGN_NAME": top, "VERILOG_FILES": ["dir::netlist.v"], "CLOCK_PORT": "clk",
@@ -60,9 +60,9 @@ def handover(out: Path, library: Library, known: Known, top: str, *, mhz: float,
                   "FP_CORE_UTIL": round(100 * UTILISATION), "PL_TARGET_DENSITY_PCT": round(100 * UTILISATION) + 5,
                   "SYNTH_ELABORATE_ONLY": True,
                   **({"MACRO_PLACEMENT_CFG": "dir::macro_placement.cfg"} if hints else {})}
-        artifact.atomic_text(out / "librelane.json", json.dumps(config, indent=1) + "\n")
+        atomic_text(out / "librelane.json", json.dumps(config, indent=1) + "\n")
     if library.name in _TARGETS:
-        artifact.atomic_text(out / "siliconcompiler_flow.py", _SCRIPT.format(
+        atomic_text(out / "siliconcompiler_flow.py", _SCRIPT.format(
             top=top, file="siliconcompiler_flow.py", target=_TARGETS[library.name], density=round(100 * UTILISATION)))
 
 

@@ -26,6 +26,7 @@ from circulant.extras import TRAINING, extras
 from circulant.progress import Bars, Show
 from circulant.run.sizing import levels
 from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_text
 from circulant.sim.metrics import shown
 from circulant.sim.refusal import Refusal
 from circulant.sweep.run import Row
@@ -109,7 +110,7 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
     body = _written(given, out, found, models=models, designs=designs, fair=fair, repeated=repeated)
     again = f"circulant explore {experiment} --accuracy-loss {limits['lost']:g} --device {part}" + (
         f" --seeds {limits['seeds']}" if limits["seeds"] > 1 else "")
-    artifact.atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,
+    atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,
                                                     repeated=repeated, command=again))
     if not as_json:
         Console(width=None if sys.stdout.isatty() else WIDE).print(_decisions(found, models), _table(models, designs))

@@ -7,8 +7,9 @@ import jinja2
 
 from circulant.kit.beats import Beats, beats_of
 from circulant.kit.registers import BUS_FILES, bus_context
-from circulant.sim import artifact, design
+from circulant.sim import design
 from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.files.writing import atomic_text
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
@@ -74,7 +75,7 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
     texts = {name: _TEMPLATES.get_template(template).render(context) for name, template in files.items()}
     texts |= {"tb_input.hex": "\n".join(beats.given) + "\n", "tb_expected.hex": "\n".join(beats.expected) + "\n"}
     for name, text in texts.items():
-        artifact.atomic_text(folder / name, text)
+        atomic_text(folder / name, text)
     return [folder / name for name in texts]
 
 

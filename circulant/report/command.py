@@ -10,7 +10,7 @@ from circulant.arguments import JSON, say
 from circulant.completion import runs as run_folders
 from circulant.experiment import FILE, load
 from circulant.run.run_folder import Run
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_text
 from circulant.sim.refusal import Refusal
 
 __all__ = ["compare"]
@@ -50,6 +50,6 @@ def compare(runs: tuple[Path, ...], target: Path | None, as_json: bool) -> int:
                                for line in beside.differences(found)}}
     if target is not None:
         links = [os.path.relpath(folder / "report.html", target.parent) for folder in runs]
-        artifact.atomic_text(target, beside.page(names, found, links))
+        atomic_text(target, beside.page(names, found, links))
     say(results, as_json, *([] if target is None else [str(target)]))
     return 0

@@ -12,6 +12,7 @@ from circulant.report.summary import speed
 from circulant.run.integrity import require_verified
 from circulant.run.run_folder import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sim.refusal import Refusal
 
 __all__ = ["CLOCK", "FORMAT", "VERSION", "collect", "write"]
@@ -127,8 +128,8 @@ def write(run: Run, show: Show = silent, mhz: float = CLOCK) -> dict[str, Any]:
     figures = collect(run, mhz)
     pictures = draw(figures, recorded(run, "train")["history"])
     for name, png in pictures.items():
-        artifact.atomic_bytes(run.path(f"{name}.png"), png)
-    artifact.atomic_text(run.path("report.html"), page(figures, pictures, files(run)))
+        atomic_bytes(run.path(f"{name}.png"), png)
+    atomic_text(run.path("report.html"), page(figures, pictures, files(run)))
     artifact.write_json(run.path(FILE), FORMAT, VERSION, figures)
     return figures
 

@@ -10,7 +10,7 @@ from circulant.progress import Show, silent
 from circulant.run.run_folder import Run, record, require
 from circulant.run.sizing import levels
 from circulant.run.steps import STAGES, budget, design_hash, network_of, vectors_of
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.golden.network import Network
 
 __all__ = ["SEQUENCES", "reload"]
@@ -39,7 +39,7 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:
     start = time.perf_counter()
     words = writes_for(run.path("hardware"), network, other, multipliers=budget(run.experiment, network),
                        streams=run.experiment.hardware.streams, levels=levels(run.experiment))
-    artifact.atomic_bytes(run.path("reload.bin"), np.array(words, "<u4").tobytes())
+    atomic_bytes(run.path("reload.bin"), np.array(words, "<u4").tobytes())
 
     def progress(stage: str, done: int, total: int) -> None:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)

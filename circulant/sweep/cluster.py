@@ -16,8 +16,8 @@ from typing import Any
 
 from circulant import __version__
 from circulant.extras import extras
-from circulant.sim import artifact
 from circulant.sim.files import cache
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
 from circulant.sweep import store
 from circulant.sweep.point import Point
@@ -75,7 +75,7 @@ def unpacked(found: Found) -> Found:
     folder.mkdir(exist_ok=True)
     for name, data in found["files"].items():
         if not (folder / name).is_file() or (folder / name).read_bytes() != data:
-            artifact.atomic_bytes(folder / name, data)
+            atomic_bytes(folder / name, data)
     return {name: value for name, value in found.items() if name != "files"} | {"folder": folder}
 
 

@@ -13,6 +13,7 @@ from circulant.exits import FAILED, WRONG
 from circulant.extras import extras
 from circulant.progress import Bars, Show
 from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sweep.grid import Sweep, read, shipped
 
 if TYPE_CHECKING:
@@ -96,14 +97,14 @@ def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) ->
     drawn = plots.images(given.name, rows)
     command = f"circulant sweep {given.source}"
     for ending, data in drawn.items():
-        artifact.atomic_bytes(out / f"pareto.{ending}", data)
-    artifact.atomic_text(out / "points.csv", sheets.comma_separated(rows))
-    artifact.atomic_text(out / "sweep.html", sheets.page(given.name, rows, command, drawn["png"]))
-    artifact.atomic_text(out / "explore.html", page(given.name, rows, given.spaces, command))
-    artifact.atomic_text(out / "sweep.md", sheets.markdown(given.name, rows, command, "pareto.png"))
+        atomic_bytes(out / f"pareto.{ending}", data)
+    atomic_text(out / "points.csv", sheets.comma_separated(rows))
+    atomic_text(out / "sweep.html", sheets.page(given.name, rows, command, drawn["png"]))
+    atomic_text(out / "explore.html", page(given.name, rows, given.spaces, command))
+    atomic_text(out / "sweep.md", sheets.markdown(given.name, rows, command, "pareto.png"))
     artifact.write_json(out / "sweep.json", KIND, VERSION, {"name": given.name, "rows": rows})
     if markdown is not None:
         picture = f"sweep-{given.name}.png"
-        artifact.atomic_bytes(markdown.parent / "images" / picture, drawn["png"])
-        artifact.atomic_text(markdown, sheets.markdown(given.name, rows, f"{command} --markdown {markdown}",
+        atomic_bytes(markdown.parent / "images" / picture, drawn["png"])
+        atomic_text(markdown, sheets.markdown(given.name, rows, f"{command} --markdown {markdown}",
                                                        f"images/{picture}"))

@@ -21,6 +21,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from circulant.experiment import Experiment
 from circulant.progress import Show, silent
 from circulant.sim import artifact
+from circulant.sim.files.writing import naming
 from circulant.sim.refusal import Refusal
 from circulant.sweep.goal import FIGURES, Search
 from circulant.sweep.grid import Sweep
@@ -53,7 +54,7 @@ def search(sweep: Sweep, folder: Path, *, jobs: Jobs = 1, show: Show = silent) -
     """
     assert sweep.search is not None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with artifact.naming(folder):
+    with naming(folder):
         folder.mkdir(parents=True, exist_ok=True)
     url = sweep.search.storage or f"sqlite:///{folder.resolve() / 'search.db'}"
     return [row for space in sweep.spaces for row in _searched(sweep, space, url, jobs=jobs, show=show)]

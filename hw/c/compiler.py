@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from circulant.sim import child
-from circulant.sim.artifact import atomic_bytes
 from circulant.sim.files import cache
 from circulant.sim.files.files import discard
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["library"]

@@ -11,6 +11,7 @@ from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.artifact import Json
 from circulant.sim.design import hashes
+from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -55,7 +56,7 @@ class CDesign:
         if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or self._is_ours(folder))):
             raise Refusal(f"The folder of a C design must be new, empty or a C design's, but {folder} holds other "
                           "files; choose another one")
-        with artifact.replaced_folder(folder) as fresh:
+        with replaced_folder(folder) as fresh:
             for name, text in self.files.items():
                 (fresh / name).write_bytes(text.encode())
             artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION, self.manifest)

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from functools import cache as cache_result
 from pathlib import Path
 
-from circulant.sim import artifact
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.files import cache, temporaries
 from circulant.sim.files.files import discard, sync
+from circulant.sim.files.writing import naming
 from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["Build", "build"]
@@ -158,7 +158,7 @@ def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, waves: bool, po
     staging = Path(tempfile.mkdtemp(prefix=temporaries.prefix(entry.name), dir=entry.parent))
     try:
         with tempfile.TemporaryDirectory(prefix="circulant-", dir=_place(entry.parent)) as temporary, \
-                artifact.naming(temporary):
+                naming(temporary):
             executable = _compile(Path(temporary).resolve(), manifest, toolchain, poll, waves=waves)
             (staging / manifest.top).write_bytes(cache.sealed(executable.read_bytes()))
         for path in (staging / manifest.top, staging):

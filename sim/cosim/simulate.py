@@ -11,12 +11,12 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim import artifact
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
+from circulant.sim.files.writing import naming
 from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["Progress", "disturbed", "drive", "driven", "job_of", "simulate", "write_beats"]
@@ -149,7 +149,7 @@ def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: 
         save, load: write its input to the folder, and read what it has recorded there.
         total: sequences.
     """
-    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, artifact.naming(temporary):
+    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, naming(temporary):
         folder = Path(temporary)
         for image in manifest.images:
             shutil.copyfile(image, folder / image.name)

@@ -47,7 +47,7 @@ def sweep(folder: Path) -> None:
 
 
 def _restore(temporary: Path, folder: Path) -> None:
-    """See `circulant.sim.artifact.replaced_folder`."""
+    """See `circulant.sim.files.writing.replaced_folder`."""
     with suppress(OSError):
         if (temporary / "old").is_dir() and not folder.exists():
             (temporary / "old").rename(folder)

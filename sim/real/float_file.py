@@ -28,7 +28,7 @@ def save(model: Model, path: str | Path) -> str:
     """Write a network; returns the hash of its contents.
 
     Raises:
-        Refusal, ToolError: as `circulant.sim.artifact.naming`.
+        Refusal, ToolError: as `circulant.sim.files.writing.naming`.
     """
     arrays: dict[str, NDArray[Any]] = {}
     tree = _plain(model, arrays)

@@ -9,6 +9,7 @@ from circulant.experiment import Experiment, Hardware
 from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.error.ranges import analyse
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.training.settings import ModelSettings
@@ -25,7 +26,7 @@ def small_network(seed=1):
 
 
 def make_trained(run, seconds=1.0):
-    artifact.atomic_bytes(run.path("model.pt"), b"weights")
+    atomic_bytes(run.path("model.pt"), b"weights")
     history = [{"phase": phase, "epoch": epoch, "loss": 1 / epoch, "accuracy": 0.9, "rho": 0.1, "primal": 0.1,
                 "dual": 0.0} for phase in ("dense", "admm", "retrain") for epoch in (1, 2, 3)]
     return record(run, "train", {
@@ -68,7 +69,7 @@ PORT = {"prefix": "s_axis", "elements_per_beat": 1, "container_bits": 16, "forma
 def make_generated(run):
     contents = {"top.v": b"module circulant_top; endmodule\n", "gru_weights.hex": b"0f\n"}
     for name, data in contents.items():
-        artifact.atomic_bytes(run.path(f"hardware/{name}"), data)
+        atomic_bytes(run.path(f"hardware/{name}"), data)
     network = json.loads(run.path("quantization.json").read_text())["hashes"]["network"]
     manifest = artifact.write_json(run.path("hardware/manifest.json"), design.KIND, design.VERSION, {
         "name": "small", "multipliers": 20, "network": network, "top": "circulant_top", "clock": "clk", "reset": "rst",

@@ -9,8 +9,8 @@ import pytest
 
 from circulant.run import steps
 from circulant.run.run_folder import Run
-from circulant.sim import artifact
 from circulant.sim.cosim import Verification
+from circulant.sim.files.writing import atomic_text
 from circulant.sim.vectors import Vectors
 from tests.circulant.conftest import contents, make_quantized, make_simulated, make_trained
 
@@ -56,7 +56,7 @@ def test_c_needs_a_network(call, finished):
 
 
 def test_c_does_not_overwrite_what_is_not_its_own(call, finished):
-    artifact.atomic_text(finished.path("c/mine.txt"), "mine")
+    atomic_text(finished.path("c/mine.txt"), "mine")
     code, _, err = call("generate", finished.folder, "--target", "c")
     assert (code, err) == (2, "The folder of a C design must be new, empty or a C design's, but "
                               f"{finished.path('c')} holds other files; choose another one\n")

@@ -186,7 +186,7 @@ def test_a_failure_leaves_the_design_that_was_there(design, tmp_path, monkeypatc
         failed.append(source)
         raise OSError("disk full")
 
-    monkeypatch.setattr(artifact.os, "replace" if moment == "writing" else "rename", fail)
+    monkeypatch.setattr(os, "replace" if moment == "writing" else "rename", fail)
     with pytest.raises(OSError, match=r"^disk full$"):
         Design(design.network, design.plans, "other", {"other.hex": "1\n"}, {"name": "other"}).write(folder)
     assert len(failed) == 1

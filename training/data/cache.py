@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.artifact import atomic_bytes
 from circulant.sim.files import cache
 from circulant.sim.files.files import discard, opened
+from circulant.sim.files.writing import atomic_bytes
 
 __all__ = ["KEPT", "cached"]
 

@@ -24,7 +24,7 @@ def save_data(path: str | Path, data: Dataset) -> str:
     """Write a data set; returns the hash of its contents.
 
     Raises:
-        Refusal, ToolError: as `circulant.sim.artifact.naming`.
+        Refusal, ToolError: as `circulant.sim.files.writing.naming`.
     """
     members = {field.name: getattr(data, field.name) for field in fields(data)}
     arrays = {name: value for name, value in members.items() if isinstance(value, np.ndarray)}

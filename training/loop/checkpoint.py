@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from circulant.sim import artifact
 from circulant.sim.files import files
 from circulant.sim.files.schema import shown
+from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
 from circulant.training import archive
 
@@ -43,7 +43,7 @@ class Checkpoint:
         torch.save({"format": FORMAT, "version": VERSION, "hash": hashlib.sha256(body).hexdigest(),
                     "about": json.dumps(self._about), "state": torch.frombuffer(bytearray(body), dtype=torch.uint8)},
                    document)
-        artifact.atomic_bytes(self.path, document.getvalue())
+        atomic_bytes(self.path, document.getvalue())
 
     def load(self) -> dict[str, Any]:
         """The state of the file.

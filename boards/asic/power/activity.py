@@ -24,6 +24,7 @@ from circulant.sim import artifact, design
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.design import hashes
 from circulant.sim.files.cache import damage, sealed, store
+from circulant.sim.files.writing import replaced_folder
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
 
@@ -59,7 +60,7 @@ def as_design(design_folder: Path, out: Path, netlist: Path, cells: str, macros:
     if macros:
         contents["macros.v"] = macros.encode()
     kept = {key: value for key, value in described.items() if key not in ("hash", "kind", "version", "files", "format")}
-    with artifact.replaced_folder(out) as fresh:
+    with replaced_folder(out) as fresh:
         for name, data in contents.items():
             (fresh / name).write_bytes(data)
         artifact.write_json(fresh / "manifest.json", design.KIND, design.VERSION,

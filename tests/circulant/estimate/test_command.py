@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_text
 from tests.circulant.conftest import small_network
 
 
@@ -12,7 +12,7 @@ def quantized(tmp_path):
     folder = tmp_path / "runs/small"
     folder.mkdir(parents=True)
     small_network()[0].save(folder)
-    artifact.atomic_text(folder / "experiment.toml",
+    atomic_text(folder / "experiment.toml",
                          'name = "small"\n[hardware]\nmultipliers = 16\nobjective = "throughput"\n')
     return folder
 

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from circulant.sim import artifact
 from circulant.sim.files import temporaries
+from circulant.sim.files.writing import atomic_text
 
 WRITER = """
 import os, sys, time
-from circulant.sim import artifact
+from circulant.sim.files.writing import atomic_text, replaced_folder
 
 def stop(*_):
     print("now", flush=True)
@@ -20,10 +20,10 @@ def stop(*_):
 
 if sys.argv[1] == "file":
     os.replace = stop
-    artifact.atomic_text(sys.argv[2], "new")
+    atomic_text(sys.argv[2], "new")
 rename = os.rename
 os.rename = lambda source, target: stop() if str(source).endswith(sys.argv[1]) else rename(source, target)
-with artifact.replaced_folder(sys.argv[2]) as fresh:
+with replaced_folder(sys.argv[2]) as fresh:
     (fresh / "x").write_text("new")
     if sys.argv[1] == "writing":
         stop()
@@ -47,11 +47,11 @@ def fresh(monkeypatch):
 
 
 def test_a_killed_writer_of_a_file(tmp_path):
-    artifact.atomic_text(tmp_path / "file", "old")
+    atomic_text(tmp_path / "file", "old")
     killed("file", tmp_path / "file")
     assert len(os.listdir(tmp_path)) == 2
     temporaries._SWEPT.clear()
-    artifact.atomic_text(tmp_path / "other", "x")
+    atomic_text(tmp_path / "other", "x")
     assert sorted(os.listdir(tmp_path)) == ["file", "other"]
     assert (tmp_path / "file").read_text() == "old"
 
