@@ -19,6 +19,7 @@ TITLES = {
     "mnist-cnn": "MNIST, LeNet-5 for hardware: eight channels of 3 × 3 windows first",
     "cifar10-cnn": "CIFAR-10 (JPEG q75), CNN of four convolutions",
     "cifar10-wide": "CIFAR-10 (JPEG q75), CNN of five convolutions, wide where positions are few",
+    "cifar10-resnet8": "CIFAR-10 (JPEG q75), ResNet-8",
     "speech-gru": "Phones of speechocean762, two GRU layers",
     "speech-lstm": "Phones of speechocean762, two LSTM layers with peepholes and projection",
     "speech-gru-720": "Phones of speechocean762, two GRU layers of 720 units",
@@ -52,6 +53,10 @@ WARM_IMAGES = {
                     "training.start=dense"),
 }
 """The same of networks over images."""
+
+WIDER = "model.widths=[32, 64, 256, 512]"
+"""Setting of the rows of the narrow CNN's experiment that have more channels and larger blocks: no more multiplications
+than the narrow one has with k = 8 and 4."""
 
 CHAIN = ("training.precision=float32",)
 """Settings of the rows of a chain: a dense model, its dense twin that learns from it, and block-circulant ones that
@@ -114,6 +119,10 @@ TARGETS = {
     ("mnist-lenet5", "warm"): Target(score=0.99, loss=0.002, fewer=30),
     ("cifar10-cnn", "k8-warm"): Target(loss=0.03),
     ("cifar10-cnn", "k4-warm"): Target(loss=0.015),
+    ("cifar10-cnn", "k16-wider"): Target(loss=0.03),
+    ("cifar10-cnn", "k8-wider"): Target(loss=0.015),
+    ("cifar10-resnet8", "start"): Target(score=0.84),
+    ("cifar10-resnet8", "k4"): Target(score=0.8),
 }
 """By experiment and label."""
 
@@ -164,7 +173,7 @@ def rows(experiment: str) -> Iterator[Row]:
     if twin:
         yield Row(experiment, "dense", ("compression.block_size=1",))
     for row in _others(experiment):
-        warm = row.label.endswith("-warm")  # Direct training, whatever the others are.
+        warm = row.label.endswith(("-warm", "-wider"))  # Direct training, whatever the others are.
         yield replace(row, against="dense") if twin and not warm else row
 
 
@@ -194,13 +203,18 @@ def _others(experiment: str) -> Iterator[Row]:
         if experiment in ("speech-gru", "speech-lstm"):
             yield from _chain(experiment)
         return
-    sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "fsdd-gru": (8, 16),
-             "fsdd-lstm": (8, 16)}
+    sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "cifar10-resnet8": (4,),
+             "fsdd-gru": (8, 16), "fsdd-lstm": (8, 16)}
     for k in sizes[experiment]:
         longer = ("training.direct_epochs=40",) if (experiment, k) == ("mnist-mlp", 64) else ()
         yield Row(experiment, f"k{k}", (f"compression.block_size={k}", *longer))
     for k in (8, 4) if experiment in WARM_IMAGES else ():
         yield Row(experiment, f"k{k}-warm", (f"compression.block_size={k}", *WARM_IMAGES[experiment]))
+    if experiment == "cifar10-cnn":
+        yield Row(experiment, first := "start-wider", (*START, WIDER), base="")
+        for k in (16, 8):
+            sets = (WIDER, f"compression.block_size={k}", *WARM_IMAGES[experiment])
+            yield Row(experiment, f"k{k}-wider", sets, first)
 
 
 def _chain(experiment: str) -> Iterator[Row]:
