@@ -135,7 +135,7 @@ def _ranges(ranges: Sequence[Mapping[str, Any]]) -> Figure:
     figure = Figure(figsize=(10, 1.4 + 0.24 * len(ranges)), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(np.ma.masked_invalid(shares), aspect="auto", cmap="Blues", vmin=-6, vmax=0,
-                        interpolation="nearest")
+                        interpolation="nearest", zorder=1)  # The grid is behind it, at 0.5.
     for row, each in enumerate(ranges):
         width, step = each["format"]["width"], 2.0 ** -each["format"]["frac"]
         axes.plot([width - 0.5] * 2, [row - 0.45, row + 0.45], color=COLORS["retrain"], linewidth=2)
