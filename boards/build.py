@@ -155,8 +155,8 @@ def require_family(described: Mapping[str, Any], chosen: Target, folder: str | P
     """
     if described.get("family") != chosen.profile:
         raise Refusal(f"A design for {chosen.name} must be generated with hardware.family={chosen.profile}, but "
-                      f"{folder} has {described.get('family', 'generic')}; run circulant generate with --set "
-                      f"hardware.family={chosen.profile}")
+                      f"{folder} has {described.get('family', 'generic')}; run `circulant generate RUN --set "
+                      f"hardware.family={chosen.profile}`")
 
 
 def used(chosen: Target, cells: Mapping[str, int]) -> dict[str, float]:

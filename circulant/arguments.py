@@ -125,8 +125,9 @@ def find(command: str, source: str | None, out: Path | None, overrides: tuple[st
     command that is given a folder and no EXPERIMENT. What resumes a training goes on with that of the checkpoint.
 
     Raises:
-        Refusal: as `circulant.experiment.load`.
+        Refusal: as `circulant.experiment.load`; when the run folder of a shipped experiment keeps another one.
     """
+    named = source
     if source is not None and (file := project(source)) is not None:
         source = str(file)
     if out is None and source is not None and source not in shipped() and Path(source).is_dir():
@@ -139,6 +140,10 @@ def find(command: str, source: str | None, out: Path | None, overrides: tuple[st
     if resume and source is None and (kept / FILE).exists():  # It is finished: with its own experiment.
         return Run(kept, load(kept, overrides))
     if continues and (source is None or source in shipped()) and (kept / FILE).exists():
-        source = str(kept)
+        experiment = load(kept, overrides)
+        if source is not None and experiment.name != source:
+            raise Refusal(f"{kept} must keep the experiment {source} to go on with it, but it keeps {experiment.name}; "
+                          f"give {kept} instead of the name, or another --out")
+        return Run(kept, experiment)
     experiment = load(source or DEFAULT, overrides)
-    return Run(out or RUNS / experiment.name, experiment)
+    return Run(out or RUNS / experiment.name, experiment, named or "")

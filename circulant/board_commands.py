@@ -141,8 +141,8 @@ def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_js
         hello = device.hello()
     say({"digits": shown, "mismatches": wrong, "cycles": hello.cycles, "sequences": hello.sequences,
          "errors": hello.errors}, as_json,
-        f"{len(shown)} digits, {wrong} of them read differently by the golden model; {hello.cycles:,} cycles, "
-        f"{hello.errors} broken frames")
+        f"{len(shown)} digits; the device and the golden model read {wrong} of them differently; "
+        f"{hello.cycles:,} cycles, {hello.errors} broken frames")
     return WRONG if wrong else 0
 
 

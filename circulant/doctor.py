@@ -1,12 +1,10 @@
 """The command ``circulant doctor``: parts that are installed, parts that are missing, and the command that mends it."""
 import importlib.metadata
 import importlib.util
-import os
 import platform
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -18,6 +16,7 @@ from rich.text import Text
 from circulant.arguments import JSON, say
 from circulant.exits import FAILED
 from circulant.sim.files.cache import cache_folder, store
+from circulant.sim.files.data_folder import data_folder
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Finding", "diagnose", "doctor"]
@@ -160,9 +159,8 @@ def _cache() -> Finding:
 
 def _data() -> Finding:
     use = "all data sets but the digits"
-    folder = os.environ.get("CIRCULANT_DATA", "")
-    there = sorted(path.name for path in Path(folder).iterdir() if path.is_dir()) if folder and \
-        Path(folder).is_dir() else []
+    folder = data_folder()
+    there = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     return Finding("data folder", use, f"{folder}: {', '.join(there)}" if there else "", False,
                    "" if there else "export CIRCULANT_DATA=FOLDER")
 

@@ -298,10 +298,13 @@ def _find(source: str) -> tuple[str, str, str, Path | None]:
         name, path = path.resolve().name, path / FILE
         if not path.exists():
             raise Refusal(f"{source} is no run folder, {FILE} is missing in it; "
-                          f"run `circulant train --out {source}` first")
+                          f"run `circulant train EXPERIMENT --out {source}` first")
     elif not path.exists() and path.suffix == ".toml":
         raise Refusal(f"An experiment must be a file that exists, but there is no {source}; give the "
                       f"path of one, or a shipped experiment ({', '.join(shipped())})")
+    elif not path.exists() and len(path.parts) > 1:
+        raise Refusal(f"A run folder must exist, but there is no {source}; run `circulant train EXPERIMENT --out "
+                      f"{source}` first, or give another one")
     elif not path.exists():
         raise Refusal(f"An experiment must be a shipped one ({', '.join(shipped())}), a .toml file or a run folder, "
                       f"not {source!r}{nearest(source, shipped())}")

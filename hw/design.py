@@ -78,8 +78,8 @@ class Design:
         """
         if "configuration" not in self.manifest:
             raise Refusal("A design must be reloadable to have a configuration port, but that of "
-                          f"{self.network.name!r} has fixed images; generate it with reloadable=True "
-                          "(hardware.reloadable)")
+                          f"{self.network.name!r} has fixed images; generate it with hardware.reloadable "
+                          "(reloadable=True)")
         return Configuration.from_json(self.manifest["configuration"])
 
     @public

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from circulant.training.data import files
+from circulant.sim.files.data_folder import data_folder
 
 __all__ = ["real"]
 
@@ -13,6 +13,6 @@ def real(name: str) -> pytest.MarkDecorator:
 
     Where CIRCULANT_DATA says where they are, they are expected: the test runs, and fails when they are missing.
     """
-    missing = not (files.root() / name).is_dir()
+    missing = not (data_folder() / name).is_dir()
     return pytest.mark.skipif(missing and not os.environ.get("CIRCULANT_DATA"), reason=(
-        f"{files.root() / name} is absent; name the folder of data sets in CIRCULANT_DATA"))
+        f"{data_folder() / name} is absent; name the folder of data sets in CIRCULANT_DATA"))

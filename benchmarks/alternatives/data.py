@@ -1,6 +1,7 @@
 """Data of the comparison: spoken digits and images in noise, and sentences."""
 import numpy as np
 
+from circulant.sim.files.data_folder import data_folder
 from circulant.training.data import Dataset, files, load_data
 
 __all__ = ["BANDS", "CLASSES", "FRAME", "PHONES", "STACK", "noisy_digits", "noisy_images", "sentences"]
@@ -18,7 +19,7 @@ def noisy_digits(*, held_out: bool = False) -> Dataset:
         held_out: recordings of the training part stand for the test part.
     """
     data = load_data("fsdd", steps=STACK * 10)
-    archive = files.load_npz(files.root() / "fsdd" / "fsdd.npz", ("label", "speaker", "is_test"))
+    archive = files.load_npz(data_folder() / "fsdd" / "fsdd.npz", ("label", "speaker", "is_test"))
     test = archive["is_test"].astype(bool)
     parts = []
     for x, y, chosen in ((data.train_x, data.train_y, ~test), (data.test_x, data.test_y, test)):

@@ -78,6 +78,7 @@ def _stages(report: Mapping[str, Any]) -> Figure:
     if metric == "accuracy" and (least := math.floor(20 * min(values) - 1) / 20) > 0:
         axes.plot(stages, values, "o", color=COLORS["dense"], markersize=9)  # Bars would have to begin at zero.
         axes.set_ylim(least, 1 + (1 - least) / 8)
+        axes.set_yticks([tick / 100 for tick in range(round(100 * least), 101, 5 if least < 0.9 else 1)])
         axes.set_xlim(-0.5, len(stages) - 0.5)
         title += f", axis from {least:.0%}"
     else:
@@ -100,7 +101,8 @@ def _cycles(report: Mapping[str, Any]) -> Figure:
     for values, label, color, at in ((measured, "measured", COLORS["dense"], -0.19),
                                      (floors, "floor", "#b8bec7", 0.19)):
         bars = axes.barh([y + at for y in (0, 1)], values, height=0.36, label=label, color=color)
-        axes.bar_label(bars, [f"{value:,.4g}" for value in values], padding=3, fontsize=9, color=INK)
+        axes.bar_label(bars, [f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" for value in values], padding=3,
+                       fontsize=9, color=INK)
     axes.set_yticks((0, 1), ("step", "sequence"))
     axes.invert_yaxis()
     axes.margins(x=0.15)

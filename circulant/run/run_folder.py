@@ -64,10 +64,15 @@ _ALL = STEPS | BRANCHES
 
 @dataclass(frozen=True)
 class Run:
-    """An experiment and the folder that its files are in."""
+    """An experiment and the folder that its files are in.
+
+    Parameters:
+        source: what a command line calls the experiment; empty where it is that of the folder, or the default one.
+    """
 
     folder: Path
     experiment: Experiment
+    source: str = ""
 
     def path(self, name: str) -> Path:
         return self.folder / name
@@ -97,9 +102,10 @@ class Run:
 
     def command(self, step: str, *options: str) -> str:
         """The command line of a step on this folder."""
-        where = str(self.folder) if self.path(FILE).exists() else f"--out {self.folder}"
+        where = [str(self.folder)] if self.path(FILE).exists() else [
+            *([self.source] if self.source else []), f"--out {self.folder}"]
         name, *more = step.split()
-        return "`" + " ".join(("circulant", name, where, *more, *options)) + "`"
+        return "`" + " ".join(("circulant", name, *where, *more, *options)) + "`"
 
 
 def record(run: Run, step: str, results: Mapping[str, Any]) -> dict[str, Any]:

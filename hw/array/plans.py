@@ -73,7 +73,8 @@ class Sharing:
     def limit(self) -> str:
         """The limit of these layers, in words."""
         estimate = ", and the cycles planned for both directions are an estimate" if self.pairs else ""
-        return f"sharing: one array serves {len(self.layers)} layers in turn{estimate}"
+        served = f"{len(self.layers)} layers in turn" if len(self.layers) > 1 else "the layer"
+        return f"sharing: one array serves {served}{estimate}"
 
     @cached_property
     def programs(self) -> list[Program]:

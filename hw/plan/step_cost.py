@@ -253,7 +253,7 @@ def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, abov
     used = sum(matrix.rows * matrix.columns for matrix in matrices) / (issues * shape.rows * shape.columns)
     if used < 1:
         return f"multipliers: the array has work in every cycle, in {used:.0%} of its lanes: passes are not full"
-    return "multipliers: the array works in every cycle, those of transforms and activations do not"
+    return "multipliers: the array works in every cycle, the multipliers of transforms and activations do not"
 
 
 def limit(layer: Gru | Lstm | Rnn, program: Program, elements: int, period: float, floor: int) -> str:

@@ -34,7 +34,8 @@ def check_structure(rule: Network, given: Network) -> None:
         for (field, due), (_, found) in zip(_structure(theirs), _structure(mine), strict=False):
             if due != found:
                 raise Refusal(f"Layer {mine.name!r} of network {given.name!r} must have {field} {due} as the design "
-                              f"has, not {found}; quantize it with quantize_like, or generate a design for it")
+                              f"has, not {found}; quantize it with the formats of the design's network (`circulant "
+                              "quantize --like`, quantize_like), or generate a design for it")
 
 
 def _structure(layer: Layer) -> Iterator[tuple[str, Any]]:

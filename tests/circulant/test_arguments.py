@@ -6,7 +6,8 @@ import pytest
 from circulant.arguments import STEPS, find
 from circulant.experiment import load
 from circulant.run import steps
-from circulant.run.run_folder import Run
+from circulant.run.run_folder import Run, require
+from circulant.sim.refusal import Refusal
 from tests.circulant.conftest import contents, make_trained
 
 
@@ -86,6 +87,29 @@ def test_which_experiment_and_which_folder(kept, command, source, out, folder, m
     run = find(command, source, out and Path(out), ())
     assert (str(run.folder), run.experiment.hardware.multipliers) == (folder, multipliers)
     assert run.experiment.name == "digits-gru"
+
+
+def test_a_folder_that_keeps_another_experiment_is_not_gone_on_with(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_trained(Run(Path("runs/fsdd-gru"), load("digits-gru")))
+    with pytest.raises(Refusal) as caught:
+        find("generate", "fsdd-gru", None, ())
+    assert str(caught.value) == ("runs/fsdd-gru must keep the experiment fsdd-gru to go on with it, but it keeps "
+                                 "digits-gru; give runs/fsdd-gru instead of the name, or another --out")
+    assert str(find("generate", "runs/fsdd-gru", None, ()).folder) == "runs/fsdd-gru"
+
+
+@pytest.mark.parametrize(("source", "out", "command"), [
+    ("fsdd-gru", None, "`circulant train fsdd-gru --out runs/fsdd-gru`"),
+    ("fsdd-gru", "elsewhere", "`circulant train fsdd-gru --out elsewhere`"),
+    ("mine.toml", None, "`circulant train mine.toml --out runs/mine`"),
+    (None, "elsewhere", "`circulant train --out elsewhere`")])
+def test_the_way_out_names_the_experiment(tmp_path, monkeypatch, source, out, command):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text("[model]\nhidden = 16\n")
+    run = find("generate", source, out and Path(out), ())
+    with pytest.raises(Refusal, match=f"model.pt is missing; run {command} first"):
+        require(run, "train")
 
 
 def test_a_file_names_its_folder(tmp_path, monkeypatch):

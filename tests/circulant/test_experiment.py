@@ -156,7 +156,13 @@ def test_no_utf8(tmp_path):
 
 def test_a_folder_that_is_no_run_folder(tmp_path):
     assert refusal(tmp_path) == (f"{tmp_path} is no run folder, experiment.toml is missing in it; "
-                                 f"run `circulant train --out {tmp_path}` first")
+                                 f"run `circulant train EXPERIMENT --out {tmp_path}` first")
+
+
+def test_a_run_folder_that_is_not_there(tmp_path):
+    folder = tmp_path / "none"
+    assert refusal(folder) == (f"A run folder must exist, but there is no {folder}; run `circulant train EXPERIMENT "
+                               f"--out {folder}` first, or give another one")
 
 
 def test_the_reference_in_the_docs_is_that_of_the_dataclasses():

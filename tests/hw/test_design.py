@@ -223,4 +223,4 @@ def test_what_is_said_of_the_only_engines_that_there_are_is_what_the_design_has(
     (chosen,) = made.manifest["alternatives"]
     assert (chosen["multipliers"], chosen["memory_bits"]) == (made.multipliers, made.memory_bits)
     assert chosen["latency"] == made.manifest["latency"]
-    assert chosen["reason"] == "layers cannot share one: layer 'out' is dense: an array that is shared has blocks"
+    assert chosen["reason"] == "layers cannot share one: layer 'out' is dense, and a shared array multiplies blocks"

@@ -3,7 +3,6 @@ import gzip
 import hashlib
 import io
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim.files import files
+from circulant.sim.files.data_folder import data_folder
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Progress", "fingerprint", "load_array", "load_npz", "locate", "root", "silent", "unpacked"]
+__all__ = ["Progress", "fingerprint", "load_array", "load_npz", "locate", "silent", "unpacked"]
 
 Progress = Callable[[str, int, int], None]
 """Called while a data set is read: the task, how much of it is done, of how much (0 where nobody knows)."""
@@ -25,20 +25,13 @@ def silent(task: str, done: int, total: int) -> None:
     """Shows nothing."""
 
 
-def root() -> Path:
-    """The folder CIRCULANT_DATA with a folder for each data set, else ``shared/data`` beside the project."""
-    if own := os.environ.get("CIRCULANT_DATA"):
-        return Path(own).absolute()
-    return Path(__file__).resolve().parents[3] / "shared" / "data"
-
-
 def locate(name: str, path: str) -> Path:
-    """The file or folder of a data set: ``path`` where it is given, else the folder of this name below `root`.
+    """The file or folder of a data set: ``path`` where it is given, else the folder of this name in `data_folder`.
 
     Raises:
         Refusal: when it does not exist.
     """
-    place = Path(path).expanduser().absolute() if path else root() / name
+    place = Path(path).expanduser().absolute() if path else data_folder() / name
     if not place.exists():
         raise Refusal(f"The data set {name!r} must be in {place}, but that does not exist; name its folder in "
                       "data.path, or the folder that holds all of them in the environment variable CIRCULANT_DATA")

@@ -50,7 +50,7 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
     simple = cast("list[Simple]", alone)
     for layer in simple:
         if block_size(layer) == 1:
-            raise Refusal(f"{why} layer {layer.name!r} is dense: an array that is shared has blocks")
+            raise Refusal(f"{why} layer {layer.name!r} is dense, and a shared array multiplies blocks")
         if len({matrix.product.twiddle_bits for matrix in matrices(layer)}) > 1:
             raise Refusal(f"{why} the matrices of layer {layer.name!r} have different numbers of twiddle bits")
     forward = {id(within(layer)[0]) for layer in network.layers if layer.kind == "bidirectional"}

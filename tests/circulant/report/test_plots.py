@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from circulant.report.plots import draw
+from circulant.report.plots import _cycles, _stages, draw
 
 REPORT = {"metric": "accuracy", "accuracy": {"dense": 0.98, "circulant": 0.97, "quantized": 0.97},
           "hardware": {"cycles_per_step": 40.0, "floor_cycles": 31, "cycles_per_sequence": 350.0,
@@ -17,6 +17,20 @@ def test_pictures_of_whatever_was_trained(phases):
     for name, png in pictures.items():
         width, height = struct.unpack(">II", png[16:24])
         assert width >= 400 and height >= 200, name
+
+
+@pytest.mark.parametrize(("least", "ticks"), [
+    (0.98, [f"{tick}%" for tick in range(90, 101)]),
+    (0.86, ["80%", "85%", "90%", "95%", "100%"])])
+def test_ticks_of_an_accuracy_are_even_and_end_at_100(least, ticks):
+    axes = _stages(REPORT | {"accuracy": {"dense": 0.99, "circulant": least}}).axes[0]
+    axes.figure.canvas.draw()
+    assert [each.get_text() for each in axes.get_yticklabels()] == ticks
+
+
+def test_cycles_are_whole_numbers_however_many():
+    axes = _cycles(REPORT | {"hardware": REPORT["hardware"] | {"cycles_per_sequence": 11520.0}}).axes[0]
+    assert "11,520" in [each.get_text() for each in axes.texts]
 
 
 def test_the_same_figures_give_the_same_picture():

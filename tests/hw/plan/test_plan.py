@@ -57,7 +57,7 @@ def test_what_limits_a_linear_layer(columns, chains, fold, wanted):
 
 @pytest.mark.parametrize(("rows", "columns", "fold", "floor", "wanted"), [
     (4, 1, 4, 128, "the array works in every cycle"),
-    (4, 1, 4, 127, "the array works in every cycle, those of transforms and activations do not"),
+    (4, 1, 4, 127, "the array works in every cycle, the multipliers of transforms and activations do not"),
     (3, 1, 4, 100, "the array has work in every cycle, in 89% of its lanes: passes are not full"),
     (4, 3, 4, 40, "the array has work in every cycle, in 89% of its lanes: passes are not full"),
     (4, 5, 4, 16, "the array has work in every cycle, in 80% of its lanes: passes are not full")])

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from circulant.sim.files.data_folder import data_folder
 from circulant.sim.refusal import Refusal
 from circulant.training.data import features, files
 from circulant.training.data.features import (
@@ -64,7 +65,7 @@ def test_log_mel_is_its_definition():
 @real("speechocean762")
 def test_log_mel_is_the_recipe_of_speechocean762():
     """Its 16 bit sound gives its features, which are rounded to half decibels."""
-    folder = files.root() / "speechocean762"
+    folder = data_folder() / "speechocean762"
     index = files.load_npz(folder / "audio250_index.npz", ("sample_offsets", "utt_id"))
     meta = files.load_npz(folder / "meta.npz", ("frame_offsets", "utt_id"))
     pcm, levels = files.load_array(folder / "audio250_i16.npy.xz"), ocean_levels(folder)

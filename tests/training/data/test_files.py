@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from circulant.sim.files.data_folder import data_folder
 from circulant.sim.refusal import Refusal
 from circulant.training.data import files
 
@@ -15,7 +16,7 @@ def test_where_data_are(monkeypatch, tmp_path):
     (tmp_path / "fsdd").mkdir()
     assert files.locate("fsdd", "") == tmp_path / "fsdd"
     monkeypatch.delenv("CIRCULANT_DATA")
-    assert files.root().parts[-2:] == ("shared", "data")
+    assert data_folder().parts[-2:] == ("shared", "data")
     assert files.locate("fsdd", str(tmp_path)) == tmp_path
     monkeypatch.chdir(tmp_path)
     assert files.locate("fsdd", "fsdd") == tmp_path / "fsdd"

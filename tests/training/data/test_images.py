@@ -4,8 +4,9 @@ import gzip
 import numpy as np
 import pytest
 
+from circulant.sim.files.data_folder import data_folder
 from circulant.sim.refusal import Refusal
-from circulant.training.data import files, load_data
+from circulant.training.data import load_data
 from circulant.training.data.images import idx
 from tests.data import real
 
@@ -48,7 +49,7 @@ def test_the_seed_chooses_the_split():
 
 @real("mnist")
 def test_mnist():
-    raw = gzip.decompress((files.root() / "mnist" / "t10k-images-idx3-ubyte.gz").read_bytes())[16:]
+    raw = gzip.decompress((data_folder() / "mnist" / "t10k-images-idx3-ubyte.gz").read_bytes())[16:]
     images = np.frombuffer(raw, np.uint8).reshape(-1, 28, 28)
     data = load_data("mnist", subset=100)
     assert data.test_x.shape == (10_000, 1, 28, 28)

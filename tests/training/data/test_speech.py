@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
+from circulant.sim.files.data_folder import data_folder
 from circulant.sim.refusal import Refusal
 from circulant.training.data import files, load_data
 from circulant.training.data.speech import ragged
@@ -49,7 +50,7 @@ def test_fsdd_with_a_fixed_number_of_steps():
 
 @real("fsdd")
 def test_a_clone_of_its_repository_gives_the_same(tmp_path):
-    archive = files.load_npz(files.root() / "fsdd" / "fsdd.npz")
+    archive = files.load_npz(data_folder() / "fsdd" / "fsdd.npz")
     sounds = ragged(archive["samples"], archive["offsets"])
     (tmp_path / "recordings").mkdir()
     kept = [at for at in range(len(sounds)) if archive["index"][at] < 8 and archive["speaker"][at] < 2]
@@ -77,7 +78,7 @@ def test_speechocean762():
 
 @real("speechocean762")
 def test_the_transcripts_are_those_of_the_data_set():
-    lines = files.unpacked(files.root() / "speechocean762" / "transcripts.jsonl.xz").decode().splitlines()
+    lines = files.unpacked(data_folder() / "speechocean762" / "transcripts.jsonl.xz").decode().splitlines()
     spelt = [[phone.rstrip("012") for word in entry["phones"] for phone in word]
              for entry in map(json.loads, lines) if entry["split"] == "test"]
     data = load_data("speechocean762", subset=1, stack=8)
