@@ -160,7 +160,7 @@ def _taken(device: Device, demand: "Demand") -> Iterator[tuple[str, Taken]]:
 
 def _over(taken: Taken) -> str:
     more = taken.used - taken.held
-    return f", {rounded(more) if taken.error else more:,g} too many" if more > 0 else ""
+    return f" ({rounded(more) if taken.error else more:,g} too many)" if more > 0 else ""
 
 
 def _way_out(found: "Inventory") -> str:

@@ -2,10 +2,14 @@
 from pathlib import Path
 from typing import Any
 
+from circulant.boards.device import device, fits
 from circulant.experiment import Experiment, load
+from circulant.extras import extras
+from circulant.run.sizing import budget, levels
+from circulant.run.untrained import untrained
 from circulant.sim.refusal import Refusal
 
-__all__ = ["baseline", "inspected", "require_one_size"]
+__all__ = ["baseline", "inspected", "require_design", "require_one_size"]
 
 WHOLE = ("crnn", "mlp")
 """Models whose circuit takes samples of one size, as an image or a vector."""
@@ -43,6 +47,36 @@ def require_one_size(experiment: Experiment, data: Any) -> None:
         raise Refusal(f"Sequences must have one length for model.kind = {experiment.model.kind!r}, whose circuit takes "
                       f"samples of one size, but those of {data.name!r} have different ones; cut and pad them to one "
                       "length (data.steps of fsdd), or choose a 'gru'")
+
+
+def require_design(experiment: Experiment, data: Any) -> None:
+    """Check that the multipliers, and the DSP blocks of the device, suffice for the network, which is not trained yet.
+    What a training or a search of the quantization decides (block sizes, widths), memories and logic are checked when
+    the design is generated.
+
+    Raises:
+        Refusal: as `circulant.run.sizing.budget` and `levels`, `circulant.hw.plan.plan.plan` and
+            `circulant.boards.device.fits`.
+    """
+    with extras("circulant run", "amaranth"):
+        from circulant.hw.plan.families import FAMILIES
+        from circulant.hw.plan.known_plans import plans_of
+        from circulant.hw.resources import inventory
+
+    hardware, name = experiment.hardware, experiment.board.device
+    if experiment.training.method == "search":
+        return
+    network = untrained(experiment, data)
+    multipliers = budget(experiment, network)
+    network = network.with_argmax() if hardware.argmax else network
+    plans = plans_of(network, multipliers, streams=hardware.streams, levels=levels(experiment),
+                     objective=hardware.objective, reloadable=hardware.reloadable, packing=hardware.dsp_packing)
+    if name == "none" or experiment.quantization.budget:
+        return
+    found = inventory(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable,
+                      profile=hardware.family)
+    if FAMILIES[device(name).family].demand(found).dsps > device(name).dsps:
+        fits(device(name), found)
 
 
 def baseline(experiment: Experiment, folder: Path) -> Any:

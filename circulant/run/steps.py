@@ -17,7 +17,7 @@ from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
 from circulant.run.kept import data_of, keep_data, keep_float, model_of
 from circulant.run.outcomes import outcome
-from circulant.run.preparation import baseline, inspected, require_one_size
+from circulant.run.preparation import baseline, inspected, require_design, require_one_size
 from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.run.sizing import budget, levels, options
@@ -70,12 +70,12 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     Parameters:
         resume: whether to go on from the checkpoint, or else to take what a finished training left; None goes on where
             there is one of this very training.
-        exports: whether the golden model must have a layer for everything and the device time for the clock, as for
-            the steps that follow.
+        exports: whether the steps that follow are to be possible: the golden model has a layer for everything, and a
+            design of these multipliers fits the device.
 
     Raises:
-        Refusal: as `inspect`, before any work starts, when a part of the network is refused or has no golden layer
-            although ``exports``, or the clock, as `circulant.run.sizing.levels`; as `circulant.training.loop.train`.
+        Refusal: before any work starts as `inspect`, and where the run ``exports`` when a part of the network has no
+            golden layer, and as `require_design`; as `circulant.training.loop.train`.
         KeyboardInterrupt: saying how to go on.
     """
     with extras("circulant train", *TRAINING):
@@ -107,6 +107,8 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
         require_one_size(run.experiment, data)
         parts.require_exportable()
     parts.require()
+    if exports and leads():
+        require_design(run.experiment, data)
     try:
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
                                  model=training.ModelSettings(**tables["model"]),

@@ -15,8 +15,11 @@ CALIBRATION = 64
 """Training samples that formats of an untrained network are fitted to; its costs hardly depend on them."""
 
 
-def untrained(experiment: Experiment) -> Network:
+def untrained(experiment: Experiment, data: Any = None) -> Network:
     """The golden model of the experiment's network, its weights as they are before training.
+
+    Parameters:
+        data: of the experiment, where they are loaded already.
 
     Raises:
         Refusal: as `circulant.training.load_data`, `build`, `compress` and `quantize`.
@@ -26,7 +29,7 @@ def untrained(experiment: Experiment) -> Network:
         from circulant.sim.quantize.quantize import calibrate, quantize
 
     tables = experiment.tables()
-    data = training.load_data(**tables["data"])
+    data = data or training.load_data(**tables["data"])
     model = training.ModelSettings(**tables["model"])
     built = training.build(model, data.shape, data.classes)
     sizes = training.assign(built, tables["compression"]["block_size"], model.dense)

@@ -66,11 +66,11 @@ def test_logic_that_was_not_counted_is_not_judged():
 
 
 @pytest.mark.parametrize(("found", "words"), [
-    (design(9), "9 of 8 DSP blocks, 1 too many"),
-    (design(8, 9), "4.5 of 4 block RAMs, 0.5 too many"),
-    (design(9, 10), "9 of 8 DSP blocks, 1 too many and 5 of 4 block RAMs, 1 too many"),
-    (design(1, 1, 1251, 100), "about 1,250 (± 20%) of 1,000 look-up tables, 251 too many"),
-    (design(1, 1, 100, 2300), "about 2,300 (± 10%) of 2,000 flip-flops, 300 too many"),
+    (design(9), "9 of 8 DSP blocks (1 too many)"),
+    (design(8, 9), "4.5 of 4 block RAMs (0.5 too many)"),
+    (design(9, 10), "9 of 8 DSP blocks (1 too many) and 5 of 4 block RAMs (1 too many)"),
+    (design(1, 1, 1251, 100), "about 1,250 (± 20%) of 1,000 look-up tables (251 too many)"),
+    (design(1, 1, 100, 2300), "about 2,300 (± 10%) of 2,000 flip-flops (300 too many)"),
 ])
 def test_a_design_that_exceeds_a_device_is_refused_with_all_that_it_exceeds_and_with_what_would_do(
         measured, found, words):

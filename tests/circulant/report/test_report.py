@@ -173,8 +173,8 @@ def test_a_design_larger_than_its_device_is_refused(finished):
     run = Run(finished.folder, replace(finished.experiment, board=Board("iCE40UP5K")))
     make_generated(run)
     make_simulated(run)
-    with pytest.raises(Refusal, match=r"^A design must fit iCE40UP5K, but it needs 26 of 8 DSP blocks, 18 too many and "
-                                      r"a place for 2 memories"):
+    with pytest.raises(Refusal, match=r"^A design must fit iCE40UP5K, but it needs 26 of 8 DSP blocks \(18 too many\) "
+                                      r"and a place for 2 memories"):
         write(run)
     assert not run.path("report.json").exists()
 

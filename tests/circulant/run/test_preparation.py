@@ -80,6 +80,17 @@ def test_a_run_that_would_end_in_a_refusal_never_starts(capsys, tmp_path):
     assert not (tmp_path / "run").exists(), "nothing may have been trained"
 
 
+@pytest.mark.parametrize(("options", "words"), [
+    (["--multipliers", "1"], "Network 'digits-gru' needs at least 7 multipliers, the smallest lane per layer, not 1; "),
+    (["--device", "iCE40UP5K"], "A design must fit iCE40UP5K, but it needs 9 of 8 DSP blocks (1 too many) and "),
+    (["--set", "hardware.multipliers=0"], "hardware.multipliers may be 0 (all of the device's) only if board.device ")])
+def test_a_run_whose_design_cannot_be_never_starts(capsys, tmp_path, options, words):
+    code, out, err = call(capsys, "run", "digits-gru", *options, "--out", str(tmp_path / "run"))
+    assert (code, out) == (2, "")
+    assert words in err
+    assert not (tmp_path / "run").exists(), "nothing may have been trained"
+
+
 def test_what_is_not_exported_can_be_trained(tmp_path):
     done = steps.train(Run(tmp_path / "run", load("digits-gru", [*SET, APART[1]])))
     assert [matrix["block_size"] for matrix in done["matrices"].values()] == [4, 8, 1]
