@@ -67,8 +67,9 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                        f"{check['mismatches']:,} mismatches ({check['simulator']})")
     if "coverage" in check:
         hit, points = check["coverage"]["reached"], check["coverage"]["points"]
-        yield "coverage", f"by {check['drawn']:,} generated samples: " + ", ".join(
-            f"{hit[kind]} of {count} {POINTS.get(kind, kind)}" for kind, count in points.items() if count)
+        reached = ", ".join(f"{hit[kind]} of {count} {POINTS.get(kind, kind)}"
+                            for kind, count in points.items() if count)
+        yield "coverage", f"{check['drawn']:,} generated samples reach {reached}; the others may be out of reach"
 
 
 POINTS = {"segment": "table segments", "boundary": "segment ends", "saturation": "format limits",

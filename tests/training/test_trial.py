@@ -44,8 +44,8 @@ def test_a_model_that_fits_stays_as_it_is(tmp_path):
     ({"inputs": 7}, r"net\.py, line 11: RuntimeError: .* \(samples of 'mine' have the shape \(5, 3\)\)$"),
     ({"end": "return steps, last"}, r"must return one tensor from its forward, not a tuple of 2; return the"),
     ({"end": "return None"}, r"must return one tensor from its forward, not a NoneType; return the outputs alone$"),
-    ({"end": "return steps"}, r"^A classification into 2 must have outputs \(N, 2\), not \(2, 5, 4\); end the model"),
-    ({"outputs": 1}, r"^A classification into 2 must have outputs \(N, 2\), not \(2, 1\); "),
+    ({"end": "return steps"}, r"^A classification into 2 classes must have outputs \(N, 2\), not \(2, 5, 4\); end"),
+    ({"outputs": 1}, r"^A classification into 2 classes must have outputs \(N, 2\), not \(2, 1\); "),
 ])
 def test_refused(tmp_path, change, words):
     with pytest.raises(Refusal, match=words):

@@ -126,13 +126,13 @@ def _converted(path: Path, key: str, value: NDArray[Any], task: str) -> NDArray[
 
 
 def _same_length(path: Path, pieces: Mapping[str, NDArray[Any]]) -> None:
-    """Check that the arrays of a part are of as many samples as each other."""
+    """Check that the arrays of a part have the same number of samples."""
     for prefix in (*(f"{part}_" for part in PARTS), ""):
         counts = {f"{prefix}{field}": pieces[f"{prefix}{field}"].shape[:1]
                   for field in (*FIELDS, *(() if prefix else ("is_test",))) if f"{prefix}{field}" in pieces}
         if len(set(counts.values())) > 1 or () in counts.values():
             said = ", ".join(f"{key} of {count[0] if count else 'none'}" for key, count in counts.items())
-            raise Refusal(f"{path} must have arrays of as many samples as each other, not {said}; cut them to one "
+            raise Refusal(f"{path} must have arrays with the same number of samples, not {said}; cut them to one "
                           "length")
 
 

@@ -155,7 +155,7 @@ class Classification(_Supervised):
         return outputs >= self.classes
 
     def _words(self) -> str:
-        return f"A classification into {self.classes}" if self.classes else "A classification"
+        return f"A classification into {self.classes} classes" if self.classes else "A classification"
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         if not self.classes and outputs.ndim > 1 and batch.y.max() >= outputs.shape[-1]:

@@ -120,7 +120,7 @@ RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
     ({"train_y": np.full(12, "a")}, r"Targets must be classes .*, not <U1 of shape \(12,\); convert them"),
     ({"task": np.array("regresion")}, r"'task' must be one of 'classification', .*, not 'regresion'; leave it out"),
     ({"task": np.array("multi-label")}, r"The training set of data set 'mine' must have shapes .* \(N, labels\)"),
-    ({"train_y": np.zeros(11, int)}, r"must have arrays of as many samples as each other, not train_x of 12, train_y of"
+    ({"train_y": np.zeros(11, int)}, r"must have arrays with the same number of samples, not train_x of 12, train_y of"
                                      r" 11, train_lengths of 12; cut them to one length$"),
     ({"train_y": np.array(3)}, r"train_y of none"),
     ({"train_x": np.zeros((12, 7))}, r"must be sequences to have lengths, but has shape \(12, 7\)"),
@@ -140,7 +140,7 @@ def test_what_is_wrong(load, given, message):
     ({"is_test": np.zeros(20, bool)}, r"'is_test' must be true for some samples and false for others, not bool with 0 o"
                                       "f 20 true; mark the test set$"),
     ({"is_test": np.ones(20, int)}, r"'is_test' must be true for some .*, not int64 with 20 of 20"),
-    ({"is_test": np.ones(3, bool)}, r"must have arrays of as many samples as each other, not x of 20, y of 20, is_tes"),
+    ({"is_test": np.ones(3, bool)}, r"must have arrays with the same number of samples, not x of 20, y of 20, is_tes"),
 ])
 def test_what_is_wrong_with_a_whole(load, given, message):
     with pytest.raises(Refusal, match=message):

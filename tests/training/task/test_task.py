@@ -132,7 +132,7 @@ def test_outputs_of_the_wrong_shape():
     rng = np.random.default_rng(0)
     data = Dataset("points", rng.normal(size=(8, 4)).astype(np.float32), train_y=np.arange(8),
                    test_x=np.zeros((8, 4), np.float32), test_y=np.arange(8), classes=8)
-    with pytest.raises(Refusal, match=r"^A classification into 8 must have outputs \(N, 8\), not \(8, 7\); end"):
+    with pytest.raises(Refusal, match=r"^A classification into 8 classes must have outputs \(N, 8\), not \(8, 7\)"):
         fit(nn.Linear(4, 7), data, epochs=1, lr=0.1)
 
 
