@@ -1,4 +1,4 @@
-"""The generator's arguments from an experiment: the budget of multipliers, the levels of logic."""
+"""The generator's arguments from an experiment: the budget of multipliers, the levels of logic, the clock."""
 from typing import Any
 
 from circulant.boards.device import device
@@ -7,7 +7,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import keys
 
-__all__ = ["budget", "levels", "options"]
+__all__ = ["budget", "clock", "levels", "options"]
 
 
 def options(experiment: Experiment, network: Network) -> dict[str, Any]:
@@ -45,6 +45,21 @@ def levels(experiment: Experiment) -> int:
         raise Refusal(f"hardware.clock_mhz must leave time for {low} levels of logic, on {name} at most "
                       f"{int(family.mhz(low))} MHz, not {hardware.clock_mhz}; lower it")
     return min(found, high)
+
+
+def clock(experiment: Experiment) -> float | None:
+    """The clock of a design's constraints in MHz: the experiment's, or what the device's family is estimated to reach;
+    None where neither is known.
+
+    Raises:
+        Refusal: as `levels`.
+    """
+    from circulant.hw.plan.families import FAMILIES
+
+    name, hardware = experiment.board.device, experiment.hardware
+    if hardware.clock_mhz or name == "none":
+        return hardware.clock_mhz or None
+    return float(round(FAMILIES[device(name).family].mhz(levels(experiment))))
 
 
 def budget(experiment: Experiment, network: Network) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from circulant.boards.device import fit_of
 from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
-from circulant.kit import write_kit
+from circulant.kit.kit import CLOCK_MHZ, write_kit
 from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
 from circulant.run.kept import data_of, keep_data, keep_float, model_of
@@ -20,7 +20,7 @@ from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_design, require_one_size
 from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
-from circulant.run.sizing import budget, levels, options
+from circulant.run.sizing import budget, clock, levels, options
 from circulant.run.untrained import path_costs
 from circulant.sim.error.ranges import analyse
 from circulant.sim.exercise.choose import STEPS as DRAWN_STEPS
@@ -223,7 +223,7 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     fit_of(run.experiment.board.device, design.manifest["resources"])
     vectors = network.with_argmax().chosen(vectors) if run.experiment.hardware.argmax else vectors
     design.write(run.path("hardware"))
-    write_kit(run.path("hardware"), vectors)
+    write_kit(run.path("hardware"), vectors, clock_mhz=clock(run.experiment) or CLOCK_MHZ)
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from circulant.experiment import Board, Experiment, Hardware
-from circulant.run.sizing import levels
+from circulant.run.sizing import clock, levels
 from circulant.sim.refusal import Refusal
 
 
@@ -16,6 +16,13 @@ def test_levels_follow_from_a_clock_and_the_family():
     assert (levels(of()), levels(of(levels=9))) == (4, 9)
     assert [levels(of("XCKU060", clock_mhz=mhz)) for mhz in (50, 150, 200, 270)] == [12, 9, 6, 4]
     assert levels(of("LFE5U-85F", clock_mhz=107)) == 4, "that of the design that was routed"
+
+
+def test_constraints_have_the_clock_that_was_asked_for_or_that_of_the_device():
+    assert clock(of()) is None
+    assert clock(of("XCKU060", clock_mhz=150)) == 150
+    assert (clock(of("LFE5U-85F")), clock(of("XCKU060"))) == (110, 277)
+    assert clock(of("LFE5U-85F", levels=9)) < 100, "more levels, a slower clock"
 
 
 @pytest.mark.parametrize(("experiment", "rule"), [
