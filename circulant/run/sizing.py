@@ -59,7 +59,7 @@ def clock(experiment: Experiment) -> float | None:
     name, hardware = experiment.board.device, experiment.hardware
     if hardware.clock_mhz or name == "none":
         return hardware.clock_mhz or None
-    return float(round(FAMILIES[device(name).family].mhz(levels(experiment))))
+    return float(int(FAMILIES[device(name).family].mhz(levels(experiment))))
 
 
 def budget(experiment: Experiment, network: Network) -> int:

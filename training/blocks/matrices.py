@@ -190,7 +190,7 @@ def _by_name(found: Mapping[str, Matrix], block_size: int | Mapping[str, int]) -
         return dict.fromkeys(found, block_size), []
     legal = _names(found)
     problems = [f"A block size must be given to a module or parameter of the model, not to {name!r}"
-                f"{nearest(str(name), legal)}; legal are {', '.join(legal)}"
+                f"{nearest(str(name), legal)}; legal are {', '.join(legal)} (compression.block_size of an experiment)"
                 for name in block_size if name not in legal]
     chosen = {}
     for name in found:

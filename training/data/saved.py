@@ -54,5 +54,6 @@ def refuse(options: DataSettings, progress: files.Progress = files.silent) -> No
     Raises:
         Refusal: always, as only the steps of a run folder read what it keeps.
     """
-    raise Refusal("data.name = 'saved' must stand in a run folder that keeps its data, as circulant.save_run makes it; "
-                  "name another data set")
+    raise Refusal("data.name = 'saved' must stand in a run folder that keeps its data, and it is read by the steps "
+                  "behind the training alone, since a run that was imported or saved is not trained; name another data "
+                  "set, or go on with `circulant quantize RUN`")

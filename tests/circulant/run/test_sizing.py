@@ -21,7 +21,7 @@ def test_levels_follow_from_a_clock_and_the_family():
 def test_constraints_have_the_clock_that_was_asked_for_or_that_of_the_device():
     assert clock(of()) is None
     assert clock(of("XCKU060", clock_mhz=150)) == 150
-    assert (clock(of("LFE5U-85F")), clock(of("XCKU060"))) == (110, 277)
+    assert (clock(of("LFE5U-85F")), clock(of("XCKU060"))) == (109, 277)
     assert clock(of("LFE5U-85F", levels=9)) < 100, "more levels, a slower clock"
 
 
