@@ -302,7 +302,7 @@ def _find(source: str) -> tuple[str, str, str, Path | None]:
     elif not path.exists() and path.suffix == ".toml":
         raise Refusal(f"An experiment must be a file that exists, but there is no {source}; give the "
                       f"path of one, or a shipped experiment ({', '.join(shipped())})")
-    elif not path.exists() and len(path.parts) > 1:
+    elif not path.exists() and len(path.parts) > 1 and not nearest(path.name, shipped()):
         raise Refusal(f"A run folder must exist, but there is no {source}; run `circulant train EXPERIMENT --out "
                       f"{source}` first, or give another one")
     elif not path.exists():

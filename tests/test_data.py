@@ -15,7 +15,7 @@ ONE = "tests/training/data/test_speech.py::test_fsdd"
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
     monkeypatch.delenv("CIRCULANT_DATA", raising=False)
-    monkeypatch.setattr("circulant.training.data.files.root", lambda: tmp_path)
+    monkeypatch.setattr("tests.data.data_folder", lambda: tmp_path)
     return tmp_path
 
 

@@ -111,7 +111,7 @@ def test_a_design_that_is_too_large_is_refused(design, tmp_path, tools):
 
 def test_a_design_for_another_family_is_refused_with_the_setting(design, tmp_path):
     with pytest.raises(Refusal, match=r"^A design for icebreaker must be generated with hardware\.family=ice40, but .* "
-                                      r"has ecp5; run circulant generate with --set hardware\.family=ice40$"):
+                                      r"has ecp5; run `circulant generate RUN --set hardware\.family=ice40`$"):
         build(design, "icebreaker", tmp_path / "out")
 
 
