@@ -32,6 +32,15 @@ def test_designs_take_turns_until_there_are_enough_words(played):
     assert figures["designs"] == {"short": {"words": 18}, "long": {"words": 2}}
 
 
+@pytest.mark.parametrize(("images", "span"), [(True, 1000), (False, 1500 * 4)])
+def test_resets_come_within_two_images_or_the_longest_sequence(images, span):
+    """The cycles of a manifest are those of an image, however many beats it has, or those of a step."""
+    soaked = object.__new__(soak.Soaked)
+    soaked._manifest = SimpleNamespace(over_images=images, cycles=500 if images else 1000)
+    soaked._played = SimpleNamespace(inputs=[[0] * 3, [0] * 4])
+    assert soaked.span == span
+
+
 def test_it_ends_in_time(played):
     assert soak.measure(("short",), words=20, seconds=0)["words"] == 0
 
