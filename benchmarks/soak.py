@@ -19,7 +19,7 @@ from circulant.sim.cosim.simulate import drive, job_of, simulate
 from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import PULSES, Run
 from circulant.sim.cosim.toolchain import find
-from circulant.sim.cosim.verification import planned
+from circulant.sim.cosim.verification import planned, span
 from circulant.sim.exercise import exercise
 
 __all__ = ["SOAKED", "measure"]
@@ -73,13 +73,6 @@ class Soaked:
         self.words = self.mismatches = 0
         self.first, self.coverage, self.seconds = "", drawn.coverage, 0.0
 
-    @property
-    def span(self) -> int:
-        """Cycles within which a reset comes: one and a half times those of the longest sequence, or two images."""
-        if self._manifest.over_images:
-            return round(2 * self._manifest.cycles)
-        return round(1.5 * self._manifest.cycles * max(map(len, self._played.inputs)))
-
     def play(self) -> None:
         """A round: all samples in any order with stalls at random, or one after resets at random moments, or some
         between exchanges of networks and states.
@@ -98,7 +91,8 @@ class Soaked:
             run = Run(f"stalled, seed {self._seed + self.rounds}", tuple(rng.sample(range(count), count)),
                       seed=self._seed + self.rounds)
         else:
-            moments = tuple((rng.randrange(self.span), rng.choice(PULSES)) for _ in range(MOMENTS))
+            cycles = span(self._manifest, max(map(len, self._played.inputs)))
+            moments = tuple((rng.randrange(cycles), rng.choice(PULSES)) for _ in range(MOMENTS))
             run = Run("after resets", (rng.randrange(count),) * MOMENTS, moments=moments)
             self.resets += MOMENTS
         job = job_of(self._manifest, (run,), self._played, None)

@@ -294,6 +294,7 @@ def _find(source: str) -> tuple[str, str, str, Path | None]:
         file = resources.files("circulant").joinpath("experiments", f"{source}.toml")
         return source, source, file.read_text("utf-8"), None
     path = project(source) or Path(source)
+    near = "" if path.name in shipped() else nearest(path.name, shipped())
     if path.is_dir():
         name, path = path.resolve().name, path / FILE
         if not path.exists():
@@ -302,12 +303,12 @@ def _find(source: str) -> tuple[str, str, str, Path | None]:
     elif not path.exists() and path.suffix == ".toml":
         raise Refusal(f"An experiment must be a file that exists, but there is no {source}; give the "
                       f"path of one, or a shipped experiment ({', '.join(shipped())})")
-    elif not path.exists() and len(path.parts) > 1 and not nearest(path.name, shipped()):
+    elif not path.exists() and len(path.parts) > 1 and not near:
         raise Refusal(f"A run folder must exist, but there is no {source}; run `circulant train EXPERIMENT --out "
                       f"{source}` first, or give another one")
     elif not path.exists():
         raise Refusal(f"An experiment must be a shipped one ({', '.join(shipped())}), a .toml file or a run folder, "
-                      f"not {source!r}{nearest(source, shipped())}")
+                      f"not {source!r}{near}")
     else:
         name = path.stem
     try:

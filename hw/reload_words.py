@@ -9,7 +9,7 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import images
 from circulant.sim.design import hashes, read
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.structure import check_structure, renamed
+from circulant.sim.quantize.structure import check_structure, renamed
 from circulant.sim.refusal import Refusal
 
 __all__ = ["writes", "writes_for"]

@@ -14,7 +14,7 @@ import torch
 
 from circulant.report.interactive import Page, interactive
 from circulant.sim import artifact
-from circulant.sim.golden.network import Network
+from circulant.sim.golden.network_file import VERSION
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from circulant.training.data.files import load_array, load_npz
@@ -80,7 +80,7 @@ def test_an_array_of_objects_is_refused_and_not_executed(tmp_path):
     with pytest.raises(Refusal):
         Vectors.load(tmp_path / "vectors.npz")
     with pytest.raises(Refusal):
-        artifact.read_npz(tmp_path / "weights.npz", "circulant-weights", Network.VERSION)
+        artifact.read_npz(tmp_path / "weights.npz", "circulant-weights", VERSION)
     with pytest.raises(Refusal):
         load_array(tmp_path / "data.npy")
     with pytest.raises(Refusal, match="holds Python objects"):

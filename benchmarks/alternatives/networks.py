@@ -1,4 +1,6 @@
 """Networks of the comparison, whose matrices have the structure of a row."""
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -15,12 +17,12 @@ INPUTS = STACK * BANDS
 FRONT = 128
 
 
-class Compared(nn.Module):
+class Compared(nn.Module, ABC):
     """A network with some structured matrices, each used so often for a sample or for a step."""
 
+    @abstractmethod
     def uses(self) -> list[tuple[Structure, int]]:
         """Its structured matrices, and how often each is multiplied."""
-        raise NotImplementedError
 
     @property
     def size(self) -> Size:

@@ -52,7 +52,7 @@ def handover(out: Path, library: Library, known: Known, top: str, *, mhz: float,
     hints = placement(sum(areas.values()), memories, macros)
     if hints:
         atomic_text(out / "macro_placement.cfg",
-                             "".join(f"{name} {x:.2f} {y:.2f} N\n" for name, x, y in hints))
+                    "".join(f"{name} {x:.2f} {y:.2f} N\n" for name, x, y in hints))
     if known.pdk:
         config = {"DESIGN_NAME": top, "VERILOG_FILES": ["dir::netlist.v"], "CLOCK_PORT": "clk",
                   "CLOCK_PERIOD": round(1e3 / mhz, 4), "PNR_SDC_FILE": "dir::design.sdc",

@@ -111,7 +111,7 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
     again = f"circulant explore {experiment} --accuracy-loss {limits['lost']:g} --device {part}" + (
         f" --seeds {limits['seeds']}" if limits["seeds"] > 1 else "")
     atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,
-                                                    repeated=repeated, command=again))
+                                           repeated=repeated, command=again))
     if not as_json:
         Console(width=None if sys.stdout.isatty() else WIDE).print(_decisions(found, models), _table(models, designs))
     say({"file": out / "explore.json", "page": out / "explore.html", **body}, as_json, *said(designs, repeated),

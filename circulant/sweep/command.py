@@ -107,4 +107,4 @@ def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) ->
         picture = f"sweep-{given.name}.png"
         atomic_bytes(markdown.parent / "images" / picture, drawn["png"])
         atomic_text(markdown, sheets.markdown(given.name, rows, f"{command} --markdown {markdown}",
-                                                       f"images/{picture}"))
+                                              f"images/{picture}"))

@@ -165,9 +165,7 @@ class FlattenLayer(wiring.Component):
         held = Signal(data.ArrayLayout(signed(layer.input_format.width), max(1, k_out - 1)), reset_less=True)
         count = Signal(range(max(2, k_out)))
         full = Signal()
-        m.d.comb += [full.eq(count == k_out - 1), queue.i.valid.eq(valid & full)]
-        if rest:
-            m.d.comb += full.eq((count == k_out - 1) | ends)
+        m.d.comb += [full.eq((count == k_out - 1) | (ends if rest else 0)), queue.i.valid.eq(valid & full)]
         if self._marked:
             m.d.comb += queue.i.payload.last.eq(stages[-1].get("final", ends))
         with m.If(valid):

@@ -102,12 +102,14 @@ class PoolLayer(wiring.Component):
         address, address_now = (Signal(range(max(2, across * self._beats)), name=name)  # Of the window and the beat.
                                 for name in ("following", "address"))
         pixel_ends, row_ends, image_ends = Signal(), Signal(), Signal()
-        whole = self._marked or not covers
         m.d.comb += [
             moves.eq(valid & ready), pixel_ends.eq(beat == self._beats - 1),
             row_ends.eq(pixel_ends & (x == width - 1)),
-            *([image_ends.eq(row_ends & (y == height - 1))] if whole else []),
         ]
+        if self._marked or not covers:
+            m.d.comb += image_ends.eq(row_ends & (y == height - 1))
+            with m.If(moves & row_ends):
+                m.d.sync += y.eq(Mux(image_ends, 0, y + 1))
         with m.If(moves):
             m.d.sync += beat.eq(Mux(pixel_ends, 0, beat + 1))
             with m.If(pixel_ends):
@@ -115,12 +117,12 @@ class PoolLayer(wiring.Component):
                 with m.If(in_x == self._stride[1] - 1):
                     m.d.sync += [in_x.eq(0), *([] if covers else [out_x.eq(out_x + 1)])]
             with m.If(row_ends):
-                m.d.sync += [x.eq(0), in_x.eq(0), in_y.eq(in_y + 1), *([y.eq(y + 1)] if whole else []),
-                             *([] if covers else [out_x.eq(0)])]
+                m.d.sync += [x.eq(0), in_x.eq(0), in_y.eq(in_y + 1), *([] if covers else [out_x.eq(0)])]
                 with m.If(in_y == self._stride[0] - 1):
                     m.d.sync += [in_y.eq(0), *([] if covers else [out_y.eq(out_y + 1)])]
-            with m.If(image_ends):
-                m.d.sync += [*([y.eq(0)] if whole else []), *([] if covers else [in_y.eq(0), out_y.eq(0)])]
+            if not covers:
+                with m.If(image_ends):
+                    m.d.sync += [in_y.eq(0), out_y.eq(0)]
 
         # What its window has seen so far is read and written in one cycle.
         first, last, inside = Signal(), Signal(), Signal()

@@ -157,8 +157,7 @@ def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, waves: bool, po
     """Compile in a folder of its own, and move the executable into place, with its hash behind it."""
     staging = Path(tempfile.mkdtemp(prefix=temporaries.prefix(entry.name), dir=entry.parent))
     try:
-        with tempfile.TemporaryDirectory(prefix="circulant-", dir=_place(entry.parent)) as temporary, \
-                naming(temporary):
+        with tempfile.TemporaryDirectory(prefix="circulant-", dir=_place(entry.parent)) as temporary, naming(temporary):
             executable = _compile(Path(temporary).resolve(), manifest, toolchain, poll, waves=waves)
             (staging / manifest.top).write_bytes(cache.sealed(executable.read_bytes()))
         for path in (staging / manifest.top, staging):

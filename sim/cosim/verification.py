@@ -22,7 +22,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Progress", "Verification", "fitted", "joined", "planned", "swift", "verify"]
+__all__ = ["Progress", "Verification", "fitted", "joined", "planned", "span", "swift", "verify"]
 
 
 @dataclass(frozen=True)
@@ -168,11 +168,11 @@ def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls:
     unsaid = _unsaid(manifest, more)
     longest, short = max(vectors_of), _short(vectors_of, manifest.streams, unsaid)
     extra = stimuli.exercised(len(played), len(more), longest, manifest.cycles * longest, short=short,
-                              span=_span(manifest, vectors_of[short]), misplaced=unsaid)
+                              span=span(manifest, vectors_of[short]), misplaced=unsaid)
     return played.then(replace(more, members=more.members + len(vectors))), runs + extra, extra
 
 
-def _span(manifest: Manifest, vectors: int) -> int:
+def span(manifest: Manifest, vectors: int) -> int:
     """Cycles from the first beat of so many vectors, or of an image, until all of it is out, about: while an image
     comes, the layers over images are at work one behind the other, and those over vectors begin when these end."""
     if manifest.over_images:

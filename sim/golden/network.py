@@ -1,7 +1,4 @@
-"""Networks in integers: the golden model that the hardware equals bit for bit, and its files.
-
-``network.json`` holds layers, sizes and formats, ``weights.npz`` the integers; one hash covers both.
-"""
+"""Networks in integers: the golden model that the hardware equals bit for bit."""
 import itertools
 import math
 from collections.abc import Sequence
@@ -16,13 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder, Tensor
-from circulant.sim.files.schema import WAY_OUT, differing, shown
+from circulant.sim.golden import network_file
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.layers import Layer, Recurrent
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.residual import Residual
-from circulant.sim.golden.rules import NETWORK
-from circulant.sim.golden.serial import layer_arrays, layer_as_json, layer_from_json
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import chained, check_chain, check_data, entry, flows
@@ -90,9 +85,6 @@ class Network:
     shape: tuple[int, ...] = ()
     ragged: bool = False
 
-    KIND = "circulant-network"
-    VERSION = 4
-
     def __post_init__(self) -> None:
         check_chain(self.name, self.flow, self.layers)
         _check_formats(self.layers)
@@ -143,7 +135,12 @@ class Network:
     @property
     def hash(self) -> str:
         """SHA-256 of sizes, formats and weights."""
-        return artifact.digest(self._body)
+        return artifact.digest(self.body)
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """Sizes, formats and the hash of the integers, as `sim.golden.network_file` writes them."""
+        return network_file.body(self)
 
     @public
     def run(self, x: ArrayLike, *, lengths: ArrayLike | None = None, trace: bool = False) -> Result:
@@ -309,9 +306,7 @@ class Network:
     @public
     def save(self, folder: str | Path) -> None:
         """Write ``network.json`` and ``weights.npz``."""
-        folder = Path(folder)
-        artifact.write_npz(folder / "weights.npz", "circulant-weights", self.VERSION, self._arrays)
-        artifact.write_json(folder / "network.json", self.KIND, self.VERSION, self._body)
+        network_file.write(self, folder)
 
     @classmethod
     @public
@@ -322,32 +317,4 @@ class Network:
             Refusal: when a file is missing, damaged, of another version, breaks `sim.golden.rules.NETWORK`, or the
                 two do not belong together.
         """
-        folder = Path(folder)
-        path = folder / "network.json"
-        body = artifact.read_json(path, cls.KIND, cls.VERSION, NETWORK)
-        arrays, _ = artifact.read_npz(folder / "weights.npz", "circulant-weights", cls.VERSION)
-        if artifact.digest_arrays(arrays) != body["weights"]:
-            raise Refusal(f"{folder / 'weights.npz'} must be the weights of network.json beside it, but it is another "
-                          "network's; quantize again")
-        try:
-            layers = tuple(layer_from_json(entry, arrays) for entry in body["layers"])
-            made = cls(body["name"], body["inputs"], body["sequence"], layers=layers, shape=tuple(body["shape"]),
-                       ragged=body.get("ragged", False))
-        except Refusal as refusal:
-            raise Refusal(f"{path}: {refusal}") from None
-        if made.hash != body["hash"]:  # What says the same twice in the file contradicts itself.
-            field, was, now = next(differing({**body, "hash": made.hash}, {**made._body, "hash": made.hash}))
-            raise Refusal(f"{path}: field {field!r} must be {shown(now)}, as the other fields and the weights have it, "
-                          f"not {shown(was)}; {WAY_OUT}")
-        return made
-
-    @cached_property
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return {name: array for layer in self.layers for name, array in layer_arrays(layer).items()}
-
-    @cached_property
-    def _body(self) -> dict[str, Any]:
-        ragged = {"ragged": True} if self.ragged else {}  # Networks from before it was there keep their hash.
-        return {"name": self.name, "inputs": self.inputs, "sequence": self.sequence,
-                "shape": list(self.shape), **ragged, "weights": artifact.digest_arrays(self._arrays),
-                "layers": [layer_as_json(layer) for layer in self.layers]}
+        return network_file.read(folder, cls)

@@ -24,10 +24,10 @@ from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
-from circulant.sim.golden.structure import check_structure
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm, assemble_rnn
 from circulant.sim.quantize.formats import Spectral
 from circulant.sim.quantize.quantize import BEHIND, grid_of
+from circulant.sim.quantize.structure import check_structure
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import unknown

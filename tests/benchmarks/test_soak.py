@@ -1,4 +1,5 @@
 """A soak ends when its words have been compared, plays each design as long as the others, and adds up what it found."""
+import random
 from types import SimpleNamespace
 
 import pytest
@@ -32,13 +33,21 @@ def test_designs_take_turns_until_there_are_enough_words(played):
     assert figures["designs"] == {"short": {"words": 18}, "long": {"words": 2}}
 
 
-@pytest.mark.parametrize(("images", "span"), [(True, 1000), (False, 1500 * 4)])
-def test_resets_come_within_two_images_or_the_longest_sequence(images, span):
-    """The cycles of a manifest are those of an image, however many beats it has, or those of a step."""
-    soaked = object.__new__(soak.Soaked)
-    soaked._manifest = SimpleNamespace(over_images=images, cycles=500 if images else 1000)
-    soaked._played = SimpleNamespace(inputs=[[0] * 3, [0] * 4])
-    assert soaked.span == span
+def test_resets_of_an_image_come_within_the_time_of_two(monkeypatch):
+    """The cycles of its manifest are those of an image, however many pixels it has."""
+    class Played(list):
+        inputs = [[0] * 2560] * 4
+
+    soaked, runs = object.__new__(soak.Soaked), []
+    vars(soaked).update(
+        rounds=soak.SHARE - 1, resets=0, seconds=0.0, _session=None, _random=random.Random(1), _seed=1, _tools=None,
+        _built=SimpleNamespace(folder=""), _played=Played([0] * 4),
+        _manifest=SimpleNamespace(over_images=True, cycles=500, vectors_of_image=3), _count=lambda *_: None)
+    monkeypatch.setattr(soak, "job_of", lambda manifest, given, played, drawn: runs.extend(given))
+    monkeypatch.setattr(soak, "drive", lambda *_, **__: None)
+    soaked.play()
+    moments = [moment for moment, _ in runs[0].moments]
+    assert len(moments) == soak.MOMENTS and 900 < max(moments) < 1003
 
 
 def test_it_ends_in_time(played):

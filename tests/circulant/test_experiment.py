@@ -159,8 +159,9 @@ def test_a_folder_that_is_no_run_folder(tmp_path):
                                  f"run `circulant train EXPERIMENT --out {tmp_path}` first")
 
 
-def test_a_run_folder_that_is_not_there(tmp_path):
-    folder = tmp_path / "none"
+@pytest.mark.parametrize("name", ["none", "digits-gru"])
+def test_a_run_folder_that_is_not_there(tmp_path, name):
+    folder = tmp_path / name
     assert refusal(folder) == (f"A run folder must exist, but there is no {folder}; run `circulant train EXPERIMENT "
                                f"--out {folder}` first, or give another one")
 

@@ -24,7 +24,8 @@ def test_equals_golden(k, k_out, channels, order, rows, stalls):
 
 @pytest.mark.parametrize("marked", [True, False])
 @pytest.mark.parametrize(("k_out", "channels", "rows", "rest"), [
-    (8, 1, False, 1), (8, 5, False, 5), (8, 7, False, 7), (4, 5, True, 3), (2, 5, True, 1), (8, 8, False, 0)])
+    (8, 1, False, 1), (8, 5, False, 5), (8, 7, False, 7), (4, 5, True, 3), (2, 5, True, 1), (8, 8, False, 0),
+    (8, 1, True, 3)])  # Three values: no block is full.
 def test_a_last_block_that_is_not_full_ends_with_zeros(k_out, channels, rows, rest, marked):
     layer = Flatten("flatten", channels, grid=(3, 3), order="channels", rows=rows, input_format=Format(9, 5))
     assert layer.outputs % k_out == rest

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from circulant.sim.golden.structure import check_structure
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
+from circulant.sim.quantize.structure import check_structure
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.sim import samples

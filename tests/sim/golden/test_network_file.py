@@ -1,0 +1,277 @@
+import dataclasses
+import json
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from circulant.sim import artifact
+from circulant.sim.arith.circulant import JointProduct, Product
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.network import Network
+from circulant.sim.golden.network_file import KIND, VERSION, arrays_of
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.vectors import Vectors
+from tests.sim import samples
+from tests.sim.golden.test_network import NETWORKS, refusal
+
+
+@pytest.fixture
+def folder(tmp_path):
+    NETWORKS["last"].save(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
+def test_save_and_load(network, tmp_path):
+    network.save(tmp_path / "new")
+    assert sorted(os.listdir(tmp_path / "new")) == ["network.json", "weights.npz"]
+    read = Network.load(tmp_path / "new")
+    x = samples.data(network)
+    np.testing.assert_array_equal(read.run(x).integers, network.run(x).integers)
+    assert read.hash == network.hash == json.loads((tmp_path / "new" / "network.json").read_text())["hash"]
+    assert read.body == network.body
+    for name, array in arrays_of(network).items():
+        np.testing.assert_array_equal(arrays_of(read)[name], array)
+        assert arrays_of(read)[name].dtype == np.int64
+
+
+def test_saving_twice_gives_the_same_files(folder, tmp_path):
+    Network.load(folder).save(tmp_path / "again")
+    for name in ("network.json", "weights.npz"):
+        assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_vectors_belong_to_a_loaded_network(folder):
+    network = Network.load(folder)
+    network.vectors(samples.data(network)).save(folder / "vectors.npz")
+    vectors = Vectors.load(folder / "vectors.npz")
+    assert vectors.network == NETWORKS["last"].hash
+    np.testing.assert_array_equal(network.run_integers(vectors.inputs), vectors.outputs)
+
+
+def test_a_perceptron_over_images(tmp_path):
+    model = samples.perceptron(24, 12, 6, 3, shape=(2, 3, 4))
+    images = np.random.default_rng(0).uniform(-1, 1, (20, 2, 3, 4))
+    network = quantize(model, images, weight_bits=16)
+    network.save(tmp_path)
+    loaded = Network.load(tmp_path)
+    assert (loaded.shape, [layer.relu for layer in loaded.layers]) == ((2, 3, 4), [True, True, False])
+    got, flat = loaded.run(images), network.run(images.reshape(20, 24))
+    assert np.array_equal(got.integers, flat.integers)
+    assert np.abs(got.real - model.run(images)).max() < 0.01
+    assert loaded.vectors(images).inputs.shape == (20, 24)
+
+
+def test_network_json_says_every_format(folder):
+    document = json.loads((folder / "network.json").read_text())
+    assert document["format"] == "circulant-network"
+    assert document["version"] == 4
+    gru, last = document["layers"]
+    assert (gru["kind"], gru["hidden"], gru["returns"], gru["reset"]) == ("gru", 6, "last", "after")
+    assert (last["kind"], last["outputs"]) == ("linear", 3)
+    for product, k in (*((gru[role], 4) for role in (
+            "input_product", "recurrent_product", "candidate_input", "candidate_recurrent")), (last["product"], 1)):
+        assert product["block_size"] == k
+        assert product["twiddle_bits"] == 16
+        for tensor in ("weight", "input", "spectrum", "product", "output"):
+            assert product[tensor].keys() == {"width", "frac"}
+
+
+def test_hash_changes_with_any_bit_of_any_integer():
+    network = NETWORKS["last"]
+    hashes, count = {network.hash}, 1
+    for array in arrays_of(network).values():
+        for place in range(array.size):
+            for bit in (0, 5):
+                array.flat[place] ^= 1 << bit
+                hashes.add(dataclasses.replace(network).hash)
+                array.flat[place] ^= 1 << bit
+                count += 1
+    assert len(hashes) == count > 300
+    assert dataclasses.replace(network).hash == network.hash
+
+
+def test_hash_changes_with_every_field():
+    network = NETWORKS["last"]
+    gru, last = network.layers
+
+    def with_layers(*layers):
+        return dataclasses.replace(network, layers=layers)
+
+    def with_product(**fields):
+        return with_layers(gru, dataclasses.replace(last, product=dataclasses.replace(last.product, **fields)))
+
+    other = [
+        network, dataclasses.replace(network, name="other"),
+        with_layers(gru, dataclasses.replace(last, name="other")),
+        with_layers(dataclasses.replace(gru, name="other"), last),
+        with_layers(dataclasses.replace(gru, returns="sequence"), last),
+        with_layers(dataclasses.replace(gru, reset="before", candidate_recurrent=None, candidate=JointProduct((
+            gru.candidate, dataclasses.replace(gru.candidate_recurrent, bias=0 * gru.candidate.bias)))), last),
+        with_product(twiddle_bits=15),
+        *(with_product(**{tensor: dataclasses.replace(getattr(last.product, tensor), frac=5)})
+          for tensor in ("weight", "spectrum", "product", "output")),
+        *(with_product(**{tensor: dataclasses.replace(getattr(last.product, tensor), width=30)})
+          for tensor in ("weight", "spectrum", "product", "output")),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, slope_format=Format(20, 16))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, base_format=Format(20, 18))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(
+            gru.tanh, start=gru.tanh.start + (gru.tanh.start > 0))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, function="sigmoid")), last),
+    ]
+    assert len({each.hash for each in other}) == len(other)
+
+
+def test_hash_is_the_same_on_every_machine():
+    """Files of one machine are read on another: what the hash is made of is part of their format, with its version."""
+    form = Format(8, 4)
+    product = Product(np.arange(-4, 4).reshape(1, 2, 4), bias=np.arange(4), weight=form, input=form,
+                      spectrum=Format(10, 4), product=Format(16, 8), output=form, twiddle_bits=16)
+    assert Network("pinned", 7, False, (Linear("linear", 7, 3, product),)).hash == (
+        "90f21f73235f5d60374f7ad7d86d568b1ec857d7991b31a626b8a1ca0fc722ea")
+
+
+# Refusals.
+
+@pytest.mark.parametrize("name", ["network.json", "weights.npz"])
+def test_load_missing(folder, name):
+    (folder / name).unlink()
+    assert refusal(Network.load, folder) == (
+        f"{folder / name} must exist, but it is missing; run the step that writes it first")
+
+
+def test_load_missing_folder(tmp_path):
+    assert refusal(Network.load, str(tmp_path / "nowhere")) == (
+        f"{tmp_path / 'nowhere' / 'network.json'} must exist, but it is missing; run the step that writes it first")
+
+
+def rewrite(folder, **fields):
+    path = folder / "network.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+    return path
+
+
+def test_load_wrong_format(folder):
+    path = rewrite(folder, format="circulant-design")
+    assert refusal(Network.load, folder) == (
+        f"{path}: field 'format' must be 'circulant-network', not 'circulant-design'; give the right file")
+
+
+def test_load_wrong_version(folder):
+    path = rewrite(folder, version=1)
+    assert refusal(Network.load, folder) == (
+        f"{path}: field 'version' must be 4, not 1; write the file again with this version of circulant")
+
+
+@pytest.mark.parametrize("fields", [{"name": "other"}, {"hash": "0" * 64}, {"layers": []}, {"extra": 1}])
+def test_load_wrong_hash(folder, fields):
+    path = rewrite(folder, **fields)
+    assert re.match(rf"^{re.escape(str(path))}: field 'hash' must be that of the contents \([0-9a-f]{{12}}…\), not "
+                    r"'[0-9a-f]{12}'; the file was changed or damaged: run the step that writes it again$",
+                    refusal(Network.load, folder))
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda body: body.update(inputs=-1), "field 'inputs' must be an integer from 1 to 16777216, not -1"),
+    (lambda body: body.update(inputs=5.0), "field 'inputs' must be an integer from 1 to 16777216, not 5.0"),
+    (lambda body: body.update(sequence=1), "field 'sequence' must be true or false, not 1"),
+    (lambda body: body.update(shape=[1] * 4), "field 'shape' must be a list, not [1, 1, 1, 1]"),
+    (lambda body: body.update(layers={}), "field 'layers' must be a list of at least 1 elements, not {}"),
+    (lambda body: body.update(more=1), "field 'more' must not be there"),
+    (lambda body: body.pop("name"), "field 'name' must be there, but it is missing"),
+    (lambda body: body["layers"][0].pop("sigmoid"), "field 'layers[0].sigmoid' must be there, but it is missing"),
+    (lambda body: body["layers"][0]["tanh"].update(reach=5000), "field 'layers[0].tanh.reach' must be an integer from"),
+    (lambda body: body["layers"][1]["product"].update(block_size=3),
+     "field 'layers[1].product.block_size' must be 1, as the other fields and the weights have it, not 3"),
+    (lambda body: body["layers"][1]["product"]["weight"].update(width=63),
+     "field 'layers[1].product.weight.width' must be an integer from 1 to 62, not 63"),
+    (lambda body: body["layers"][1]["product"]["weight"].update(frac=10 ** 9),
+     "field 'layers[1].product.weight.frac' must be an integer from -1000 to 1000, not 1000000000"),
+    (lambda body: body["layers"][1]["product"]["weight"].update(width=2), ": The weights must lie in the 2-bit format"),
+    (lambda body: body["layers"][1].update(name="other"), ": The array 'other.product.weights' must be 64-bit integers "
+     "with 3 axes, not missing; quantize again"),
+    (lambda body: body["layers"][1].update(outputs=9), ": Layer 'last': the matrix for 6 inputs and 9 outputs must be"),
+])
+def test_load_nonsense_under_a_right_hash(folder, change, words):
+    path = folder / "network.json"
+    body = artifact.read_json(path, KIND, VERSION)
+    del body["hash"]
+    change(body)
+    artifact.write_json(path, KIND, VERSION, body)
+    assert (said := refusal(Network.load, folder)).startswith(f"{path}: ")
+    assert words in said and "\n" not in said
+
+
+@pytest.mark.parametrize("change", [
+    lambda array: array.astype(float), lambda array: array.astype(np.int32), lambda array: array[None],
+    lambda array: array[:0], lambda array: array.astype(str)], ids=["float", "narrow", "axes", "empty", "text"])
+def test_load_weights_of_another_type_or_shape(folder, change):
+    arrays, _ = artifact.read_npz(folder / "weights.npz", "circulant-weights", VERSION)
+    arrays["gru.input_product.weights"] = change(arrays["gru.input_product.weights"])
+    artifact.write_npz(folder / "weights.npz", "circulant-weights", VERSION, arrays)
+    body = artifact.read_json(folder / "network.json", KIND, VERSION)
+    del body["hash"]
+    artifact.write_json(folder / "network.json", KIND, VERSION,
+                        body | {"weights": artifact.digest_arrays(arrays)})
+    assert "The array 'gru.input_product.weights' must be 64-bit integers with 3 axes, not " in refusal(
+        Network.load, folder)
+
+
+def test_load_wrong_kind_of_layer(folder):
+    body = artifact.read_json(folder / "network.json", KIND, VERSION)
+    del body["hash"]
+    body["layers"][0]["kind"] = "attention"
+    artifact.write_json(folder / "network.json", KIND, VERSION, body)
+    assert refusal(Network.load, folder) == (
+        f"{folder / 'network.json'}: field 'layers[0].kind' must be 'linear', 'gru', 'lstm', 'rnn', 'bidirectional', "
+        "'conv', 'pool', 'flatten', 'scale', 'activation', 'residual', 'over_time' or 'argmax', not 'attention'; "
+        "the file was changed or damaged: run the step that writes it again")
+
+
+def test_load_wrong_weights(folder, tmp_path):
+    path = folder / "weights.npz"
+    NETWORKS["vectors"].save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "weights.npz", path)
+    assert refusal(Network.load, folder) == (
+        f"{path} must be the weights of network.json beside it, but it is another network's; quantize again")
+
+
+def test_load_wrong_weights_file(folder):
+    path = folder / "weights.npz"
+    artifact.write_npz(path, "circulant-vectors", 1, {})
+    assert refusal(Network.load, folder) == (
+        f"{path}: field 'format' must be 'circulant-weights', not 'circulant-vectors'; give the right file")
+    artifact.write_npz(path, "circulant-weights", 1, {})
+    assert refusal(Network.load, folder) == (
+        f"{path}: field 'version' must be 4, not 1; write the file again with this version of circulant")
+    path.write_bytes(path.read_bytes()[:100])
+    assert re.match(rf"^{re.escape(str(path))} must be a circulant-weights archive, but it is not \(.+\); write it "
+                    "again$", refusal(Network.load, folder))
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_killed_writer(folder, monkeypatch, written):
+    """Before the first file the old network stands, between the two files neither does, and it is said."""
+    old, new = NETWORKS["last"], quantize(samples.model(seed=1), samples.data(samples.model()))
+    replace, calls = os.replace, []
+
+    def killed(source, target):
+        calls.append(target)
+        if len(calls) > written:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        new.save(folder)
+    assert sorted(os.listdir(folder)) == ["network.json", "weights.npz"]
+    if written:
+        assert refusal(Network.load, folder) == (
+            f"{folder / 'weights.npz'} must be the weights of network.json beside it, but it is another network's; "
+            "quantize again")
+    else:
+        assert Network.load(folder).hash == old.hash
