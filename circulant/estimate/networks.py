@@ -14,7 +14,11 @@ from circulant.sim.refusal import Refusal
 __all__ = ["network_of", "untrained"]
 
 SAMPLES = 8
-"""Samples of the data that the formats of an untrained network are fitted to; resources follow from widths alone."""
+"""Samples of the data that the formats of an untrained network are fitted to."""
+
+SATURATED = {"gru": (10.0,), "rnn": (10.0,), "lstm": (10.0, 2.0, 10.0)}
+"""Biases of the first unit's first gates. They take pre-activations and cells as far as a training takes them: tables of
+activations have as many segments as the range that they cover asks for, while all else follows from widths alone."""
 
 
 def network_of(folder: Path) -> Network | None:
@@ -35,7 +39,7 @@ def untrained(experiment: Experiment) -> Network:
         Refusal: as `circulant.training.load_data`, `build` and `compress`, or when torch is not installed.
     """
     tables = experiment.identity(("data", "model", "compression", "quantization"))
-    key = hashlib.sha256(json.dumps([__version__, tables], sort_keys=True, default=str).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([__version__, SATURATED, tables], sort_keys=True, default=str).encode()).hexdigest()
     folder = store("networks") / key
     try:
         return Network.load(folder)
@@ -52,6 +56,7 @@ def _made(experiment: Experiment) -> Network:
         from circulant import training
         from circulant.run.quantization import widths
         from circulant.sim.quantize.quantize import quantize
+        from circulant.sim.shape.kinds import leaves
 
     tables = experiment.tables(("data", "model", "compression", "quantization"))
     data = training.load_data(**tables["data"])
@@ -61,5 +66,9 @@ def _made(experiment: Experiment) -> Network:
     model = training.compress(model, sizes).eval()
     few = data.train_x[:SAMPLES]
     lengths = None if data.train_lengths is None else data.train_lengths[:SAMPLES]
-    return quantize(training.reference(model, few, name=experiment.name), few, lengths=lengths,
-                    **widths(tables["quantization"]).as_dict())
+    real = training.reference(model, few, name=experiment.name)
+    for layer in leaves(real.layers):
+        if layer.kind in SATURATED:
+            biases = SATURATED[layer.kind]
+            layer.bias_ih[:len(biases), 0] = biases
+    return quantize(real, few, lengths=lengths, **widths(tables["quantization"]).as_dict())
