@@ -6,7 +6,7 @@ experiment that made it.
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -200,15 +200,20 @@ def load(source: str | Path = DEFAULT, overrides: Iterable[str] = ()) -> Experim
         sources.anchor(tables, base)
         if Path(origin).name == FILE:
             sources.restore(base, tables)
+    overrides = tuple(overrides)
     for override in overrides:
         given = _parse_override(override)
         sources.anchor(given, Path())
         _merge(tables, given)
-    return parse(tables, name, origin)
+    return parse(tables, name, origin, overrides)
 
 
-def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experiment") -> Experiment:
+def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experiment",
+          overrides: Sequence[str] = ()) -> Experiment:
     """The experiment that plain tables describe.
+
+    Parameters:
+        overrides: ``key=value`` texts that are in the tables already, and are named where their values are refused.
 
     Raises:
         Refusal: one line for each unknown table, unknown key and illegal value.
@@ -225,9 +230,16 @@ def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experim
         made[word], wrong = read(table, given.get(word, {}))
         problems += wrong
     if problems:
-        raise Refusal("\n".join(f"{origin}: {problem}" for problem in problems))
+        raise Refusal("\n".join(f"{_blamed(problem, origin, overrides)}: {problem}" for problem in problems))
     experiment = Experiment(name, **made)
     return replace(experiment, texts=sources.texts(experiment.tables(("data", "model"))))
+
+
+def _blamed(problem: str, origin: str, overrides: Sequence[str]) -> str:
+    """Where a value that is refused comes from: the last override of its key, or what it is laid over."""
+    refused = problem.partition(" ")[0]
+    return next((f"{origin} with {each}" for each in reversed(overrides)
+                 if f"{each.partition('=')[0].strip()}.".startswith(f"{refused}.")), origin)
 
 
 def project(source: str | Path) -> Path | None:

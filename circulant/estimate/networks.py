@@ -17,8 +17,8 @@ SAMPLES = 8
 """Samples of the data that the formats of an untrained network are fitted to."""
 
 SATURATED = {"gru": (10.0,), "rnn": (10.0,), "lstm": (10.0, 2.0, 10.0)}
-"""Biases of the first unit's first gates. They take pre-activations and cells as far as a training takes them: tables of
-activations have as many segments as the range that they cover asks for, while all else follows from widths alone."""
+"""Biases of the first unit's first gates. They take pre-activations and cells as far as a training takes them: a table
+of an activation has as many segments as the range that it covers asks for, while all else follows from widths alone."""
 
 
 def network_of(folder: Path) -> Network | None:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from circulant.report.page import render, settings
+from circulant.report.summary import STAGES
 from circulant.sim import metrics
 
 __all__ = ["Line", "differences", "lines", "page", "table"]
@@ -51,7 +52,7 @@ def lines(runs: Sequence[Figures]) -> list[Line]:
     found = [_line(f"{metrics.words(metric)}, {words}", [_score(each, metric, stage) for each in runs],
                    partial(metrics.shown, metric), -1 if metric in LOWER else 1)
              for metric in dict.fromkeys(each["metric"] for each in runs)
-             for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized"))]
+             for stage, words in STAGES.items() if stage != "projected"]
     found += [_line(name, [each[part][key] for each in runs], partial(_formatted, form), better)
               for name, ((part, key), form, better) in FIGURES.items()]
     sizes = [", ".join(f"{size}" for size in sorted({matrix["block_size"] for matrix in

@@ -10,7 +10,7 @@ import jinja2
 from circulant.boards.device import NAMES
 from circulant.experiment import Experiment
 from circulant.report import gantt
-from circulant.report.summary import rows, told
+from circulant.report.summary import rows, title, told
 from circulant.run.quantization import loss
 from circulant.run.run_folder import Run
 from circulant.sim import metrics
@@ -40,7 +40,8 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes], linked: Sequ
         linked: files beside the page, and what they hold.
     """
     clock = figures["clock"]
-    return render("report.html", report=figures, rows=list(rows(figures)), fit=_fit(figures), files=linked,
+    return render("report.html", report=figures, title=title(figures), rows=list(rows(figures)), fit=_fit(figures),
+                  files=linked,
                   pictures={name: base64.b64encode(png).decode() for name, png in pictures.items()},
                   layers=gantt.rows(figures["hardware"]["layers"]), settings=list(settings(figures["experiment"])),
                   picked=loss(figures["picking"]) if figures.get("picking") else "",

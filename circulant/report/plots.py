@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from circulant.report.summary import stages
 from circulant.sim import metrics
 
 __all__ = ["COLORS", "INK", "draw", "png", "style"]
@@ -27,8 +28,9 @@ def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dic
     """PNG data by the picture's name, from the figures of a report and the epochs of its training."""
     from circulant.report import gantt
 
-    pictures = {"training": _training(history, report["metric"]), "accuracy": _stages(report),
-                "cycles": _cycles(report)}
+    pictures = {"accuracy": _stages(report), "cycles": _cycles(report)}
+    if history:
+        pictures["training"] = _training(history, report["metric"])
     if report.get("ranges"):
         pictures["ranges"] = _ranges(report["ranges"])
     if "target" in report.get("outcome", {}):
@@ -39,8 +41,9 @@ def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dic
 
 
 def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
+    """Loss and metric by epoch, and residuals where ADMM has run."""
     figure = Figure(figsize=(10, 3.2), layout="constrained")
-    loss, score, residuals = figure.subplots(1, 3)
+    loss, score, *rest = figure.subplots(1, 3 if any("primal" in entry for entry in history) else 2)
     for phase, label in PHASES.items():
         epochs = [(at, entry) for at, entry in enumerate(history, start=1) if entry["phase"] == phase]
         if not epochs:
@@ -50,41 +53,40 @@ def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
         seen = [(at, entry[metric]) for at, entry in epochs if metric in entry]  # It may be measured less often.
         if seen:
             score.plot([at for at, _ in seen], [value for _, value in seen], color=COLORS[phase], label=label)
-        if phase == "admm":
+        if phase == "admm" and rest:
             epochs = [(at, entry) for at, entry in epochs if "primal" in entry]  # Z and U may be updated less often.
             for part, dash in (("primal", "-"), ("dual", "--")):
                 values = [max(entry[part], 1e-12) for _, entry in epochs]
-                residuals.plot([at for at, _ in epochs], values, dash, color=COLORS[phase], label=part)
-    scores = f"test {metrics.words(metric)}"
-    for axes, title in ((loss, "training loss"), (score, scores), (residuals, "residuals of ADMM")):
+                rest[0].plot([at for at, _ in epochs], values, dash, color=COLORS[phase], label=part)
+    titles = "training loss", f"test {metrics.words(metric)}", "residuals of ADMM"
+    for axes, title in zip((loss, score, *rest), titles, strict=False):
         style(axes, title)
         axes.set_xlabel("epoch")
         if axes.has_data():
             axes.legend(frameon=False, fontsize=8)
-    for axes in (loss, residuals):
+    for axes in (loss, *rest):
         if axes.has_data():
             axes.set_yscale("log")
     return figure
 
 
 def _stages(report: Mapping[str, Any]) -> Figure:
-    scores = report[report["metric"]]
-    stages = [stage for stage in ("dense", "projected", "circulant", "quantized") if stage in scores]
-    values = [scores[stage] for stage in stages]
+    measured = stages(report)
+    names, values = list(measured.values()), [report[report["metric"]][stage] for stage in measured]
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
     metric = report["metric"]
     title = f"test {metrics.words(metric)} of each stage"
     if metric == "accuracy" and (least := math.floor(20 * min(values) - 1) / 20) > 0:
-        axes.plot(stages, values, "o", color=COLORS["dense"], markersize=9)  # Bars would have to begin at zero.
+        axes.plot(names, values, "o", color=COLORS["dense"], markersize=9)  # Bars would have to begin at zero.
         axes.set_ylim(least, 1 + (1 - least) / 8)
         axes.set_yticks([tick / 100 for tick in range(round(100 * least), 101, 5 if least < 0.9 else 1)])
-        axes.set_xlim(-0.5, len(stages) - 0.5)
+        axes.set_xlim(-0.5, len(names) - 0.5)
         title += f", axis from {least:.0%}"
     else:
-        axes.bar(stages, values, width=0.55, color=COLORS["dense"])
-    for stage, value in zip(stages, values, strict=True):
-        axes.annotate(metrics.shown(metric, value), (stage, value), xytext=(0, 7), textcoords="offset points",
+        axes.bar(names, values, width=0.55, color=COLORS["dense"])
+    for name, value in zip(names, values, strict=True):
+        axes.annotate(metrics.shown(metric, value), (name, value), xytext=(0, 7), textcoords="offset points",
                       ha="center", fontsize=9, color=INK)
     if metric in metrics.PARTS:
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

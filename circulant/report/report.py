@@ -48,6 +48,7 @@ def collect(run: Run, mhz: float = CLOCK) -> dict[str, Any]:
     circuit = hardware(run, generated["hardware"], simulated["verification"])
     return {
         "name": run.experiment.name,
+        "folder": run.folder.absolute().name,
         "experiment": run.experiment.tables(),
         "metric": metric,
         metric: trained[metric] | quantized[metric],

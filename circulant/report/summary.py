@@ -8,7 +8,22 @@ from circulant.boards.device import NAMES, rounded
 from circulant.run.quantization import loss
 from circulant.sim import metrics
 
-__all__ = ["rows", "speed", "summary", "told"]
+__all__ = ["STAGES", "rows", "speed", "stages", "summary", "title", "told"]
+
+STAGES = {"dense": "dense", "projected": "projected", "circulant": "block-circulant", "quantized": "quantized"}
+"""Stages at which a metric is measured, as people read them."""
+
+
+def stages(figures: Mapping[str, Any]) -> dict[str, str]:
+    """The stages that a run has a metric of, as people read them; a model without blocks is no block-circulant one."""
+    names = STAGES | ({"circulant": "floating point"} if figures["compression"]["ratio"] == 1 else {})
+    return {stage: words for stage, words in names.items() if stage in figures[figures["metric"]]}
+
+
+def title(figures: Mapping[str, Any]) -> str:
+    """The name of a run: its experiment, and its folder where that has another name."""
+    name, folder = figures["name"], figures["folder"]
+    return str(name) if name == folder else f"{name} in {folder}"
 
 
 def speed(hardware: Mapping[str, Any], mhz: float) -> dict[str, float]:
@@ -34,8 +49,8 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Names and values of the summary."""
     weights, hw, check, clock = (figures[part] for part in ("compression", "hardware", "verification", "clock"))
     metric = figures["metric"]
-    for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized")):
-        if stage in figures[metric]:
+    for stage, words in stages(figures).items():
+        if stage != "projected":
             yield f"{metrics.words(metric)}, {words}", metrics.shown(metric, figures[metric][stage])
     if "rmse" in figures["outcome"]:
         yield "error, quantized", f"{figures['outcome']['rmse']:.4g} RMS, {figures['outcome']['worst']:.4g} at most"
@@ -79,7 +94,7 @@ POINTS = {"segment": "table segments", "boundary": "segment ends", "saturation":
 
 def summary(figures: Mapping[str, Any]) -> Table:
     """The table that ends a run on the terminal."""
-    table = Table(title=figures["name"], show_header=False, title_justify="left", title_style="bold")
+    table = Table(title=title(figures), show_header=False, title_justify="left", title_style="bold")
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
     for what, value in rows(figures):

@@ -118,7 +118,15 @@ def test_malformed_overrides(override):
                         "'npz', 'python', 'saved', not 'digit'; did you mean 'digits'?"),
 ])
 def test_illegal_overrides(override, sentence):
-    assert refusal("digits-gru", [override]) == f"digits-gru: {sentence}"
+    said = f" with {override}" if sentence.startswith(override.partition("=")[0]) else ""  # Else it names the key.
+    assert refusal("digits-gru", [override]) == f"digits-gru{said}: {sentence}"
+
+
+def test_an_illegal_value_is_blamed_on_the_override_or_on_the_file(written):
+    path = written("[training]\nrho = -1\nlearning_rate = -1\n")
+    given = ["training.learning_rate=-2", "training.learning_rate=-3", "compression.block_size.gru=3"]
+    assert [line.partition(": ")[0] for line in refusal(path, given).splitlines()] == [
+        f"{path} with compression.block_size.gru=3", f"{path} with training.learning_rate=-3", f"{path}"]
 
 
 def test_unknown_experiment_names_the_nearest():

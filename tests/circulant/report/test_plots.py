@@ -2,9 +2,10 @@ import struct
 
 import pytest
 
-from circulant.report.plots import _cycles, _stages, draw
+from circulant.report.plots import _cycles, _stages, _training, draw
 
 REPORT = {"metric": "accuracy", "accuracy": {"dense": 0.98, "circulant": 0.97, "quantized": 0.97},
+          "compression": {"ratio": 8.0},
           "hardware": {"cycles_per_step": 40.0, "floor_cycles": 31, "cycles_per_sequence": 350.0,
                        "floor_cycles_sequence": 260, "multipliers": 64}}
 EPOCH = {"loss": 0.5, "accuracy": 0.9, "primal": 0.1, "dual": 0.0}
@@ -13,10 +14,21 @@ EPOCH = {"loss": 0.5, "accuracy": 0.9, "primal": 0.1, "dual": 0.0}
 @pytest.mark.parametrize("phases", [(), ("dense",), ("retrain",), ("dense", "admm", "retrain")])
 def test_pictures_of_whatever_was_trained(phases):
     pictures = draw(REPORT, [EPOCH | {"phase": phase} for phase in phases for _ in range(2)])
-    assert set(pictures) == {"training", "accuracy", "cycles"}
+    assert set(pictures) == {"accuracy", "cycles", *(["training"] if phases else [])}
     for name, png in pictures.items():
         width, height = struct.unpack(">II", png[16:24])
         assert width >= 400 and height >= 200, name
+
+
+def test_residuals_are_drawn_where_admm_ran():
+    admm, direct = ([EPOCH | {"phase": "admm"}], [{"phase": "direct", "loss": 0.5}])
+    assert [len(_training(history, "accuracy").axes) for history in (admm, direct)] == [3, 2]
+
+
+def test_a_model_without_blocks_is_not_called_block_circulant():
+    names = [[each.get_text() for each in _stages(REPORT | {"compression": {"ratio": ratio}}).axes[0].get_xticklabels()]
+             for ratio in (8.0, 1.0)]
+    assert names == [["dense", "block-circulant", "quantized"], ["dense", "floating point", "quantized"]]
 
 
 @pytest.mark.parametrize(("least", "ticks"), [

@@ -11,7 +11,7 @@ from circulant.hw.plan.families import FAMILIES
 from circulant.report.page import page, settings
 from circulant.report.plots import draw
 from circulant.report.report import collect, compression, hardware, write
-from circulant.report.summary import rows, summary
+from circulant.report.summary import rows, summary, title
 from circulant.run.run_folder import Run
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
@@ -73,6 +73,15 @@ def test_pictures_and_page(finished):
     assert all(address.startswith("data:") for address in check.addresses), "the page must need no other file"
     assert "report.json" in check.links and "hardware/top.v" in check.links
     assert all(finished.path(link).is_file() for link in check.links)
+
+
+def test_a_run_is_called_by_its_experiment_and_by_its_folder_where_that_has_another_name(finished):
+    found = collect(finished)
+    assert found["folder"] == finished.folder.name and summary(found).title == title(found)
+    assert title(found | {"folder": found["name"]}) == found["name"]
+    assert title(found | {"folder": "other"}) == f"{found['name']} in other"
+    write(finished)
+    assert f"<h1>{title(found)}</h1>" in finished.path("report.html").read_text()
 
 
 def test_speed_is_stated_at_a_clock_that_is_assumed(finished):
