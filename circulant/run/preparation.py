@@ -50,18 +50,19 @@ def require_one_size(experiment: Experiment, data: Any) -> None:
 
 
 def require_design(experiment: Experiment, data: Any) -> None:
-    """Check that the multipliers, and the DSP blocks of the device, suffice for the network, which is not trained yet.
-    What a training or a search of the quantization decides (block sizes, widths), memories and logic are checked when
-    the design is generated.
+    """Check that the multipliers suffice for the network, which is not trained yet, and that it fits the device, also
+    if the estimate of its logic is too high. What a training or a search of the quantization decides (block sizes,
+    widths) is checked when the design is generated.
 
     Raises:
         Refusal: as `circulant.run.sizing.budget` and `levels`, `circulant.hw.plan.plan.plan` and
             `circulant.boards.device.fits`.
     """
     with extras("circulant run", "amaranth"):
-        from circulant.hw.plan.families import FAMILIES
+        from circulant.boards.estimate.estimate import errors
+        from circulant.hw.foreseen import foreseen
         from circulant.hw.plan.known_plans import plans_of
-        from circulant.hw.resources import inventory
+        from circulant.hw.resources import parts
 
     hardware, name = experiment.hardware, experiment.board.device
     if experiment.training.method == "search":
@@ -73,10 +74,9 @@ def require_design(experiment: Experiment, data: Any) -> None:
                      objective=hardware.objective, reloadable=hardware.reloadable, packing=hardware.dsp_packing)
     if name == "none" or experiment.quantization.budget:
         return
-    found = inventory(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable,
-                      profile=hardware.family)
-    if FAMILIES[device(name).family].demand(found).dsps > device(name).dsps:
-        fits(device(name), found)
+    made = parts(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
+    found = foreseen(made, len(network.layers), levels=levels(experiment), profile=hardware.family)
+    fits(device(name), found, errors(device(name).family))
 
 
 def baseline(experiment: Experiment, folder: Path) -> Any:

@@ -7,16 +7,20 @@ from circulant.run.quantization import calibration, widths
 from circulant.sim.golden.network import Layer, Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import flows
-from circulant.sim.shape.kinds import within
+from circulant.sim.shape.kinds import leaves, within
 
 __all__ = ["CALIBRATION", "path_costs", "untrained"]
 
 CALIBRATION = 64
 """Training samples that formats of an untrained network are fitted to; its costs hardly depend on them."""
 
+SATURATED = {"gru": (10.0,), "rnn": (10.0,), "lstm": (10.0, 2.0, 10.0)}
+"""Biases of the first unit's first gates. They take pre-activations and cells as far as a training takes them: a table
+of an activation has as many segments as the range that it covers asks for, while all else follows from widths alone."""
+
 
 def untrained(experiment: Experiment, data: Any = None) -> Network:
-    """The golden model of the experiment's network, its weights as they are before training.
+    """The golden model of the experiment's network before training, with formats as wide as a training makes them.
 
     Parameters:
         data: of the experiment, where they are loaded already.
@@ -24,7 +28,7 @@ def untrained(experiment: Experiment, data: Any = None) -> Network:
     Raises:
         Refusal: as `circulant.training.load_data`, `build`, `compress` and `quantize`.
     """
-    with extras("circulant explore", *TRAINING):
+    with extras("The network of an experiment that was not quantized", *TRAINING):
         from circulant import training
         from circulant.sim.quantize.quantize import calibrate, quantize
 
@@ -34,6 +38,10 @@ def untrained(experiment: Experiment, data: Any = None) -> Network:
     built = training.build(model, data.shape, data.classes)
     sizes = training.assign(built, tables["compression"]["block_size"], model.dense)
     reference = training.reference(training.compress(built, sizes), data.train_x[:2], name=experiment.name)
+    for layer in leaves(reference.layers):
+        if layer.kind in SATURATED:
+            biases = SATURATED[layer.kind]
+            layer.bias_ih[:len(biases), 0] = biases
     return quantize(reference, calibrate(reference, *calibration(data, CALIBRATION)),
                     **widths(tables["quantization"]).as_dict())
 

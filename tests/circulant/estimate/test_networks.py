@@ -13,7 +13,7 @@ def test_the_network_of_an_experiment_is_made_once_and_has_its_settings(monkeypa
     assert [layer.kind for layer in made.layers] == ["gru", "linear"] and made.layers[0].hidden == 16
     assert made.layers[0].gates.block_size == 4 and made.layers[0].gates.parts[0].weight.width == 9
     assert weight_bits(made)
-    monkeypatch.setattr(networks, "_made", lambda experiment: pytest.fail("it is kept"))
+    monkeypatch.setattr(networks.run, "untrained", lambda experiment: pytest.fail("it is kept"))
     assert networks.untrained(experiment).hash == made.hash
     kept, = (tmp_path / "networks").iterdir()
     (kept / "weights.npz").write_bytes(b"")
