@@ -1,6 +1,7 @@
 """From a torch model to the neutral graph, by tracing its forward method; every node of it is accounted for."""
 import traceback
 from collections import OrderedDict
+from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,8 +58,8 @@ def capture(model: nn.Module, sample: Tensor) -> Captured:
                       f"and be not empty, not {tuple(sample.shape)}; give a few representative samples")
     if _Tracer().is_leaf_module(model, ""):
         model = nn.Sequential(OrderedDict({title.lower(): model}))
-    entries = [Entry(path, kind_of(module), "refused", problem) for path, module in model.named_modules()
-               if path and _Tracer().is_leaf_module(module, path) and (problem := problem_of(module))]
+    entries = [Entry(path, kind_of(module), "refused", problem) for path, module in _leaves(model)
+               if (problem := problem_of(module))]
     try:
         # Without lengths, which the training gives to a model that asks for them, all steps of a sequence are valid.
         asks = "lengths" in signature(model.forward).parameters
@@ -91,6 +92,16 @@ class _Tracer(fx.Tracer):
         known = parametrize.type_before_parametrizations(m).__module__.startswith("torch.nn")
         return (known and not isinstance(m, nn.Sequential)) or isinstance(
             m, nn.Linear | nn.RNNBase | Recurrent | Quantizer)
+
+
+def _leaves(module: nn.Module, path: str = "") -> Iterator[tuple[str, nn.Module]]:
+    """The modules that are judged as a whole, by their paths."""
+    for name, child in module.named_children():
+        below = f"{path}.{name}" if path else name
+        if _Tracer().is_leaf_module(child, below):
+            yield below, child
+        else:
+            yield from _leaves(child, below)
 
 
 class _Results(fx.Interpreter):

@@ -273,6 +273,15 @@ def test_layers_are_listed_also_where_the_model_cannot_be_traced():
         steps(run, gelu=nn.GELU())
 
 
+def test_the_inside_of_a_layer_is_not_listed():
+    def run(m, x):
+        return m.attention(x, x, x)[0] if x.sum() > 0 else m.fc(x)
+
+    layers = {"attention": nn.MultiheadAttention(8, 2, batch_first=True), "fc": compress(nn.Linear(8, 8), 4)}
+    with pytest.raises(Refusal, match=r"^2 parts of the model cannot be converted: attention \(Multi[^,]*, .*forward"):
+        steps(run, **layers)
+
+
 def test_what_comes_after_a_refusal_is_not_judged():
     report = inspect(Net(lambda m, x: m.fc(m.gelu(m.rnn(x)[0])[:, -1]), rnn=gru(), gelu=nn.GELU(), fc=nn.Linear(4, 2)),
                      sequence())
