@@ -1,0 +1,34 @@
+"""The pointwise parts of the cells, one element per cycle: from pre-activations and state to the next state and y."""
+from functools import singledispatch
+
+from circulant.hw.layers.cells.cell import Cell
+from circulant.hw.layers.cells.gru import CandidateCell, GruCell, ResetCell
+from circulant.hw.layers.cells.lstm import LstmCell
+from circulant.hw.layers.cells.rnn import RnnCell
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
+
+__all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "RnnCell", "cells_of"]
+
+
+@singledispatch
+def cells_of(layer: Layer) -> list[type[Cell]]:
+    """The cells of a layer: what takes the rows of each stage, if it is no projection; none without a state."""
+    return []
+
+
+@cells_of.register
+def _(layer: Lstm) -> list[type[Cell]]:
+    return [LstmCell]
+
+
+@cells_of.register
+def _(layer: Gru) -> list[type[Cell]]:
+    return [GruCell] if layer.reset == "after" else [ResetCell, CandidateCell]
+
+
+@cells_of.register
+def _(layer: Rnn) -> list[type[Cell]]:
+    return [RnnCell]
