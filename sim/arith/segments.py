@@ -196,7 +196,9 @@ def _lines(function: str, input: Format, output: Format, reach: int, cuts: list[
     near = input.real(np.where(negative, -last, start))
     far = input.real(np.where(negative, -start, np.where(middle, cuts[0], last)))
     scale, exact = 1 << SCALE[function], FUNCTIONS[function]
-    flat = (near >= input.real(cuts[-1])) | (near == far)
+    endless = near >= input.real(cuts[-1])
+    flat = endless | (near == far)
+    beyond = endless & ((near < far) | (reach < input.width - 1 - input.frac))  # Arguments outside of the reach, too.
     slope = (exact(far) - exact(near)) / np.where(flat, 1.0, far - near)
     if cuts[0]:
         slope[middle] = _middle(float(input.real(cuts[0])) / scale)[0] / scale ** 2
@@ -208,7 +210,7 @@ def _lines(function: str, input: Format, output: Format, reach: int, cuts: list[
         peak = scale * np.arctanh(np.sqrt(np.clip(1 - slope * scale ** 2, 0, 1 - 1e-15)))
         above = exact(np.clip(peak, near, far)) - slope * np.clip(peak, near, far)
         below = np.minimum(exact(near) - slope * near, exact(far) - slope * far)
-        lines = np.where(flat & (near < far), (exact(near) + 1) / 2, (above + below) / 2)
+        lines = np.where(beyond, (exact(near) + 1) / 2, (above + below) / 2)
         center = float(exact(np.zeros(1))[0])
         return np.asarray(np.where(middle, center, np.where(negative, 2 * center - lines, lines)))
 

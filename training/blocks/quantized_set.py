@@ -56,8 +56,8 @@ class QuantizedSet(BlockCirculant):
         self.grid = grid
 
     def settled(self, first: Tensor) -> Tensor:
-        """The first columns that count."""
-        return first + (nearest_quantized(first, self.grid).to(first.dtype) - first).detach()
+        """The first columns that count, exactly; the gradient is that of ``first``."""
+        return nearest_quantized(first.detach(), self.grid).to(first.dtype) + (first - first.detach())
 
     def forward(self, first: Tensor) -> Tensor:
         return super().forward(self.settled(first))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils import parametrize
@@ -135,6 +135,7 @@ def test_torch_trains_the_integers_that_numpy_stores(k, size, width, loud, seed,
 @repeatable(100)
 @given(st.sampled_from([1, 2, 4]), SIZES, st.integers(2, 14), st.integers(0, 1), st.integers(2, 14),
        st.integers(-3, 14), st.integers(3, 24), st.integers(-8, 14), SEEDS)
+@example(4, (2, 2), 2, 1, 2, 0, 3, 1, 2)  # A sum of exactly a half.
 def test_a_product_of_small_blocks_is_the_golden_one(k, size, width, loud, x_width, x_frac, y_width, y_frac, seed):
     """Their transforms only add, so that torch in float64 gives the golden integers, halves and saturation among them.
     """
