@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks import fuzz, mutation, networks, soak
 from benchmarks.designs import DESIGNS, network
 from benchmarks.formal import shapes
-from benchmarks.formal.addresses import written
+from benchmarks.formal.addresses import LOADED, written
 from benchmarks.formal.check import prove
 from benchmarks.resume import PROOFS, Record
 from circulant.hw import generate
@@ -56,7 +56,7 @@ def _addresses(name: str, record: Record, note: Callable[[str], None]) -> dict[s
         manifest = Manifest.load(generate(network(name), **shape.options, objective="throughput").write(
             Path(temporary) / "design"))
         text = "".join(path.read_text() for path in manifest.verilog)
-        key = hashlib.sha256(f"addresses {text}".encode()).hexdigest()
+        key = hashlib.sha256(f"addresses {LOADED} {text}".encode()).hexdigest()
         found = record.get(key, lambda: dict(written(manifest, note=note)))
     return {f"addresses of {name}: {memory}": "induction" if proved else 0 for memory, proved in found.items()}
 

@@ -1,7 +1,9 @@
 """Whether a design writes its memories within their words alone, whatever comes: IC3 over the registers that decide.
 
 Data is free, as are products of multipliers and what memories hold that are written: what holds for any data holds for
-that of the design. The first cycle is a reset. Words beyond the last one are read now and then, by registers that have
+that of the design. The first cycle is a reset. Registers without a reset hold anything until they are loaded; so does a
+memory without an image, which is looked at from the cycle `LOADED` on, while one with an image is looked at from the
+first cycle on. Words beyond the last one are read now and then, by registers that have
 not been loaded yet or whose word is not used; that such words do not count is left to simulations with unknown values.
 """
 import re
@@ -18,7 +20,10 @@ from benchmarks.formal.parts import RESET, parts
 from benchmarks.formal.twin import Machine
 from circulant.sim.cosim.manifest import Manifest
 
-__all__ = ["outside", "written"]
+__all__ = ["LOADED", "outside", "written"]
+
+LOADED = 16
+"""Cycles after which no register holds what it held at first, in the stages between a sequencer and an array's rows."""
 
 SMALL = 400
 """Registers of a part below which all of them are real."""
@@ -76,8 +81,21 @@ def _proved(machine: Machine, memory: str, seconds: float) -> bool:
         return False
     control = machine.nexts if len(machine.nexts) < SMALL else machine.control
     real = {machine.at[bit]: machine.at[machine.nexts[bit]] for bit in control}
-    every = [conditions for name, conditions in outside(machine).items() if re.split("[.,]", name)[-2] == memory]
-    return all(any(_never(machine, real, bad, seconds) for bad in conditions) for conditions in every)
+    empty = {each.name for each in machine.circuit.memories if set("".join(each.contents)) <= {"x"}}
+    late, delays = _late(machine)
+    every = [[machine.aig.both(bad, late) if name.rpartition(", ")[0] in empty else bad for bad in conditions]
+             for name, conditions in outside(machine).items() if re.split("[.,]", name)[-2] == memory]
+    return all(any(_never(machine, real | delays, bad, seconds) for bad in conditions) for conditions in every)
+
+
+def _late(machine: Machine) -> tuple[int, dict[int, int]]:
+    """A literal that is true from the cycle `LOADED` on, and the registers that it takes, with their next values."""
+    late, delays = machine.begun, dict[int, int]()
+    for _ in range(LOADED):
+        register = machine.aig.input()  # It may be true in the first cycle, in which ``begun`` is false.
+        delays[register] = late
+        late = machine.aig.both(machine.begun, register)
+    return late, delays
 
 
 def _never(machine: Machine, real: dict[int, int], bad: int, seconds: float) -> bool:

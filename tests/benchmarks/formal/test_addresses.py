@@ -65,6 +65,37 @@ def test_an_address_is_proved_in_its_module_or_by_what_is_around_it(tmp_path, ol
     assert found == dict(zip(("places.ring", "places.table_words"), proved, strict=True))
 
 
+LATE = """module top (
+  input clk,  // clock
+  input rst,  // reset
+  input come,  // a word comes
+  input [3:0] x,  // the word
+  output [3:0] y  // words
+);
+  reg [2:0] turn;
+  reg [2:0] late;
+  reg write;
+  reg [3:0] ring [0:4];
+  assign y = ring[late];
+  always @(posedge clk) begin
+    if (write) ring[late] <= x;
+    write <= come; late <= turn;
+    turn <= rst ? 3'd0 : come ? ((turn == 3'd4) ? 3'd0 : turn + 3'd1) : turn;
+  end
+endmodule
+"""
+
+
+@pytest.mark.parametrize(("loads", "proved"), [
+    ("write <= come; late <= turn", True), ("write <= come; late <= come ? turn : late", True),
+    ("write <= 1'd1; late <= come ? turn : late", False)],
+    ids=["loaded in each cycle", "loaded before it writes", "perhaps never loaded"])
+def test_what_a_register_without_a_reset_holds_at_first_does_not_count(tmp_path, loads, proved):
+    (tmp_path / "top.v").write_text(LATE.replace("write <= come; late <= turn", loads))
+    found = written(SimpleNamespace(verilog=(tmp_path / "top.v",), images=(), top="top", reset="rst"), seconds=5)
+    assert found == {"top.ring": proved}
+
+
 @pytest.mark.soak
 def test_every_memory_of_a_design_is_written_within_its_words(tmp_path):
     model = samples.model()
