@@ -78,8 +78,8 @@ def measure(path: Path = KEPT) -> None:
                 del known[:asdict(candidate) == known[0]]
                 continue
             try:
-                design = generate(untrained(experiment(candidate)), multipliers=candidate.multipliers, family=FAMILY,
-                                  objective="throughput")
+                design = generate(untrained(experiment(candidate), saturated=False), family=FAMILY,
+                                  multipliers=candidate.multipliers, objective="throughput")
             except Refusal:
                 continue
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
@@ -104,7 +104,7 @@ def fit() -> dict[str, dict[str, float]]:
     """
     rows: dict[str, list[list[float]]] = {name: [] for name in SUMS}
     for row in read()["fitted"]:
-        network = untrained(experiment(candidate := Candidate(**row["candidate"])))
+        network = untrained(experiment(candidate := Candidate(**row["candidate"])), saturated=False)
         made, layers = parts(network, plan(network, candidate.multipliers)), len(network.layers)
         demand = FAMILIES[FAMILY].demand(foreseen(made, layers, profile=FAMILY))
         known = quantities(made, layers) | {"memories": sum(memory.copies for memory in made.memories)}

@@ -112,14 +112,14 @@ def errors() -> dict[str, NDArray[np.float64]]:
 
         def uniform(k: int, weights: int, activations: int, candidate: Candidate = candidate) -> Network:
             return untrained(experiment(replace(candidate, recurrent=k, linear=k, weight_bits=weights,
-                                                activation_bits=activations)))
+                                                activation_bits=activations)), saturated=False)
 
         table = CostTable(uniform, sorted({candidate.recurrent, candidate.linear}), family=FAMILY, profile=FAMILY)
         costs = table.cost(Candidates(
             {candidate.kind: np.array([candidate.recurrent]), "linear": np.array([candidate.linear])},
             weight_bits=np.array([candidate.weight_bits]), activation_bits=np.array([candidate.activation_bits]),
             multipliers=np.array([candidate.multipliers])))
-        network = untrained(experiment(candidate))
+        network = untrained(experiment(candidate), saturated=False)
         demand = FAMILIES[FAMILY].demand(inventory(network, plan(network, candidate.multipliers), profile=FAMILY))
         truth = row["found"]
         for name, mine, its in (("dsp", costs.dsps[0], demand.dsps), ("bram", costs.block_rams[0], demand.block_rams),

@@ -19,11 +19,12 @@ SATURATED = {"gru": (10.0,), "rnn": (10.0,), "lstm": (10.0, 2.0, 10.0)}
 of an activation has as many segments as the range that it covers asks for, while all else follows from widths alone."""
 
 
-def untrained(experiment: Experiment, data: Any = None) -> Network:
-    """The golden model of the experiment's network before training, with formats as wide as a training makes them.
+def untrained(experiment: Experiment, data: Any = None, *, saturated: bool = True) -> Network:
+    """The golden model of the experiment's network before training.
 
     Parameters:
         data: of the experiment, where they are loaded already.
+        saturated: whether formats and tables are as wide as a training makes them, not as the first weights ask for.
 
     Raises:
         Refusal: as `circulant.training.load_data`, `build`, `compress` and `quantize`.
@@ -39,7 +40,7 @@ def untrained(experiment: Experiment, data: Any = None) -> Network:
     sizes = training.assign(built, tables["compression"]["block_size"], model.dense)
     reference = training.reference(training.compress(built, sizes), data.train_x[:2], name=experiment.name)
     for layer in leaves(reference.layers):
-        if layer.kind in SATURATED:
+        if saturated and layer.kind in SATURATED:
             biases = SATURATED[layer.kind]
             layer.bias_ih[:len(biases), 0] = biases
     return quantize(reference, calibrate(reference, *calibration(data, CALIBRATION)),

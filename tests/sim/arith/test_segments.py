@@ -30,7 +30,8 @@ def test_better_than_the_tables_of_c_lstm(function, frac):
 @repeatable(150)
 @given(st.sampled_from(SMOOTH), st.sampled_from(METHODS), st.integers(4, 18), st.integers(-3, 20), st.integers(4, 24),
        st.integers(0, 2), st.floats(-6, -1))
-@example("sigmoid", "pwl", 4, 0, 8, 0, -1.5)  # Arguments beyond the reach, whose last segment has a single one.
+# Arguments beyond the reach, whose last segment has a single one.
+@example(function="sigmoid", method="pwl", in_width=4, in_frac=0, out_width=8, whole=0, log_error=-1.5)
 def test_the_bound_holds_for_every_argument(function, method, in_width, in_frac, out_width, whole, log_error):
     """Besides it there is the rounding of base and value; 1 may be a step beyond the format."""
     output, error = Format(out_width, out_width - 1 - whole), max(1e-6, 10 ** log_error)

@@ -135,7 +135,8 @@ def test_torch_trains_the_integers_that_numpy_stores(k, size, width, loud, seed,
 @repeatable(100)
 @given(st.sampled_from([1, 2, 4]), SIZES, st.integers(2, 14), st.integers(0, 1), st.integers(2, 14),
        st.integers(-3, 14), st.integers(3, 24), st.integers(-8, 14), SEEDS)
-@example(4, (2, 2), 2, 1, 2, 0, 3, 1, 2)  # A sum of exactly a half.
+# A sum of exactly a half.
+@example(k=4, size=(2, 2), width=2, loud=1, x_width=2, x_frac=0, y_width=3, y_frac=1, seed=2)
 def test_a_product_of_small_blocks_is_the_golden_one(k, size, width, loud, x_width, x_frac, y_width, y_frac, seed):
     """Their transforms only add, so that torch in float64 gives the golden integers, halves and saturation among them.
     """
