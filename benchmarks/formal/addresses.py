@@ -3,8 +3,8 @@
 Data is free, as are products of multipliers and what memories hold that are written: what holds for any data holds for
 that of the design. The first cycle is a reset. Registers without a reset hold anything until they are loaded; so does a
 memory without an image, which is looked at from the cycle `LOADED` on, while one with an image is looked at from the
-first cycle on. Words beyond the last one are read now and then, by registers that have
-not been loaded yet or whose word is not used; that such words do not count is left to simulations with unknown values.
+first cycle on. Words beyond the last one are read now and then, by registers that have not been loaded yet or whose
+word is not used; that such words do not count is left to simulations with unknown values.
 """
 import re
 import tempfile

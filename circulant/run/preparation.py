@@ -50,9 +50,9 @@ def require_one_size(experiment: Experiment, data: Any) -> None:
 
 
 def require_design(experiment: Experiment, data: Any) -> None:
-    """Check that the multipliers suffice for the network, which is not trained yet, and that it fits the device, also
-    if the estimate of its logic is too high. What a training or a search of the quantization decides (block sizes,
-    widths) is checked when the design is generated.
+    """Check that the multipliers suffice for the network, which is not trained yet, and that it may fit the device: with
+    tables as short as its first weights ask for, and where the estimate of its logic is too high. What a training or a
+    search of the quantization decides (block sizes, widths) is checked when the design is generated.
 
     Raises:
         Refusal: as `circulant.run.sizing.budget` and `levels`, `circulant.hw.plan.plan.plan` and
@@ -67,7 +67,7 @@ def require_design(experiment: Experiment, data: Any) -> None:
     hardware, name = experiment.hardware, experiment.board.device
     if experiment.training.method == "search":
         return
-    network = untrained(experiment, data)
+    network = untrained(experiment, data, saturated=False)  # What does not fit so will not fit.
     multipliers = budget(experiment, network)
     network = network.with_argmax() if hardware.argmax else network
     plans = plans_of(network, multipliers, streams=hardware.streams, levels=levels(experiment),
