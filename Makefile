@@ -43,7 +43,7 @@ coverage: $(STAMP)  ## lines and branches that the tests reach, of ARGS or all, 
 mutants: $(STAMP)  ## a sample of 20 faults in a small GRU, and how many of them the checker finds
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -q -m soak tests/benchmarks/mutation/test_measure.py
 
-prove: $(STAMP)  ## proofs of the stream units in every shape of a shipped design: all states that they can reach, under every input
+prove: $(STAMP)  ## proofs of the stream units in every shape of twelve designs: all states that they can reach, under every input
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "soak or not soak" tests/hw/test_stream_proofs.py \
 		tests/hw/test_bidirectional_proofs.py tests/benchmarks/formal $(ARGS)
 
