@@ -50,8 +50,8 @@ def require_one_size(experiment: Experiment, data: Any) -> None:
 
 
 def require_design(experiment: Experiment, data: Any) -> None:
-    """Check that the multipliers suffice for the network, which is not trained yet, and that it may fit the device: with
-    tables as short as its first weights ask for, and where the estimate of its logic is too high. What a training or a
+    """Check that the multipliers suffice for the network, which is not trained yet, and that it may fit the device:
+    with tables as short as its first weights ask for, and if its logic is estimated too high. What a training or a
     search of the quantization decides (block sizes, widths) is checked when the design is generated.
 
     Raises:
@@ -67,7 +67,7 @@ def require_design(experiment: Experiment, data: Any) -> None:
     hardware, name = experiment.hardware, experiment.board.device
     if experiment.training.method == "search":
         return
-    network = untrained(experiment, data, saturated=False)  # What does not fit so will not fit.
+    network = untrained(experiment, data, saturated=False)
     multipliers = budget(experiment, network)
     network = network.with_argmax() if hardware.argmax else network
     plans = plans_of(network, multipliers, streams=hardware.streams, levels=levels(experiment),
