@@ -11,7 +11,7 @@ from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.array.parts import Parts, array_parts, queue_memory
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.line_buffer import LineBuffer
+from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.layers.tile import TileShape
 from circulant.hw.layers.tile_conv import TileConvLayer
 from circulant.hw.stream.pipeline import Queue, block, connect

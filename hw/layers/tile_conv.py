@@ -10,7 +10,7 @@ from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
-from circulant.hw.layers.line_buffer import LineBuffer
+from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.layers.tile import TileShape, fast_fir, weighted
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.hw.stream.width_converter import serialize

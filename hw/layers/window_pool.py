@@ -14,7 +14,7 @@ from circulant.hw.array.line_shape import Walk
 from circulant.hw.array.parts import Parts, queue_memory
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.line_buffer import LineBuffer
+from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.sim.golden.pool import Pool, reciprocal
 

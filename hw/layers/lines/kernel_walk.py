@@ -1,0 +1,207 @@
+"""The walk of a kernel over an image: which group of its positions and blocks is read in each cycle."""
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.arith.fixed import constant_product
+from circulant.hw.array.issue import issue_signature
+from circulant.hw.array.line_shape import LineShape
+from circulant.hw.layers.lines.line_store import depth, group_signature, line
+
+__all__ = ["KernelWalk"]
+
+
+class KernelWalk(wiring.Component):
+    """Output pixels one after the other, a group of columns per cycle, without a gap while what they see is there and
+    there is room for what comes of them.
+
+    Parameters:
+        shape: of a convolution, of tiles of one, or of a pooling.
+
+    Members:
+        done: a line of the image is whole now.
+        column: pixels of the line behind it that have come.
+        room: whether an output pixel may be started.
+        starts: one is.
+        issue: for the `LaneArray`, see `issue_signature`.
+        group: for the `LineStore`, see `group_signature`.
+        freed: lines that no kernel sees any more, from this cycle on.
+    """
+
+    def __init__(self, shape: LineShape) -> None:
+        self._shape = shape
+        height, width = shape.walk.grid
+        # A kernel that sees padding alone would start an image a cycle later.
+        self._ahead = shape.cycles > 1 and not shape.walk.window.sees_padding_alone
+        super().__init__({
+            "done": In(1), "column": In(range(max(2, width))),
+            "room": In(1), "starts": Out(1),
+            "issue": Out(issue_signature(cycles=shape.cycles // shape.fold, passes=shape.passes, fold=shape.fold)),
+            "group": Out(group_signature(shape)), "freed": Out(range(height + 1)),
+        })
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last block that an output pixel needs, out of the transform, to its first issue: it is
+        written and counted, the pixel starts, and the register in front of the array. Pixels of several cycles leave
+        time for another register, between the comparisons of places and the start, but for kernels that see padding
+        alone."""
+        return 3 + self._ahead
+
+    def elaborate(self, platform: None) -> Module:
+        m = Module()
+        shape, walk, window = self._shape, self._shape.walk, self._shape.walk.window
+        (height, width), (down, across) = walk.grid, walk.output_grid
+        lines = depth(shape)
+
+        # The pixel to start next: its place, and the lines of its kernel rows.
+        x, y = Signal(range(max(2, across))), Signal(range(max(2, down)))
+        top, left = Signal(range(-window.padding[0] - 1, down * window.stride[0] + 1), init=-window.padding[0]), Signal(
+            range(-window.padding[1] - 1, across * window.stride[1] + 1), init=-window.padding[1])
+        bases = [Signal(range(lines), name=f"base_{r}", init=(r - window.padding[0]) % shape.lines * line(shape))
+                 for r in range(window.kernel[0])]
+        image_ends, row_ends = Signal(), Signal()
+
+        # Whether what it sees has come: whole lines of this image, and the pixels of the one behind them.
+        come = Signal(signed((height + shape.lines + 2).bit_length() + 2))
+        last_line, last_column = self._last()
+        ready, there = Signal(), (come > last_line) | ((come == last_line) & (self.column > last_column))
+        if window.sees_padding_alone:
+            # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
+            there &= (come > 0) | ((come == 0) & (self.column > 0))
+        last_x, last_y = Signal(init=across == 1), Signal(init=down == 1)
+        # A start moves on to another place. What was known of the one before is asked no more.
+        known = m.d.sync if self._ahead else m.d.comb
+        known += [ready.eq(there & self.room), last_x.eq(x == across - 1), last_y.eq(y == down - 1)]
+        m.d.comb += [row_ends.eq(self.starts & last_x), image_ends.eq(row_ends & last_y)]
+        m.d.sync += come.eq(come + self.done - Mux(image_ends, height, 0))
+
+        # The move to the next pixel: within a row, to the next row, to the next image.
+        with m.If(self.starts):
+            m.d.sync += [x.eq(x + 1), left.eq(left + window.stride[1]),
+                         last_column.eq(self._within(left + window.stride[1] + window.kernel[1] - 1, width))]
+        with m.If(row_ends):
+            m.d.sync += [x.eq(0), left.eq(left.init), last_column.eq(last_column.init), y.eq(y + 1),
+                         top.eq(top + window.stride[0]),
+                         last_line.eq(self._within(top + window.stride[0] + window.kernel[0] - 1, height))]
+            self._advance(m, bases, window.stride[0] % shape.lines * line(shape))
+        with m.If(image_ends):
+            m.d.sync += [y.eq(0), top.eq(top.init), last_line.eq(last_line.init)]
+            self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line(shape))
+
+        # Its groups, the lines of its kernel, and those that are free behind it.
+        finishes = self._issue(m, ready)
+        self._place(m, top, left, bases)
+        self._free(m, top, row_ends, image_ends, finishes)
+        return m
+
+    def _last(self) -> list[Signal]:
+        """Registers for the last line and the last column of the image that the kernel sees, as an image begins."""
+        walk, window = self._shape.walk, self._shape.walk.window
+        first = [min(kernel - 1 - padding, size - 1) for kernel, padding, size in zip(
+            window.kernel, window.padding, walk.grid, strict=True)]
+        return [Signal(range(min(0, place), max(2, size)), name=name, init=place) for name, place, size in zip(
+            ("last_line", "last_column"), first, walk.grid, strict=True)]
+
+    @staticmethod
+    def _within(place: Value, size: int) -> Value:
+        """A place of the kernel's last line or column, or the last one of the image before it."""
+        return Mux(place > size - 1, size - 1, place)
+
+    def _advance(self, m: Module, places: list[Signal], step: int) -> None:
+        lines = depth(self._shape)
+        for place in places:
+            m.d.sync += place.eq(Mux(place >= lines - step, place - (lines - step), place + step))
+
+    def _issue(self, m: Module, ready: Value) -> Value:
+        """Issue all groups of the pixel that was started last, pass after pass, and start the next one behind it
+        without a gap; returns whether the group of this cycle is the last one of its pixel."""
+        shape, (outer, inner), issue, group = self._shape, self._shape.turns, self.issue, self.group
+        phase, weight, number = Signal.like(issue.phase), Signal.like(issue.weight), Signal(range(max(2, shape.passes)))
+        whole, group_ends, finishes = Signal(), Signal(), Signal()
+        m.d.comb += whole.eq(phase == shape.fold - 1)
+
+        def start() -> None:
+            """Start the next pixel, once what it sees is there, and room for it."""
+            with m.If(ready):
+                m.d.comb += self.starts.eq(1)
+                m.next = "ISSUE"
+
+        def advance() -> None:
+            """Count: a phase of the fold, a part of the blocks, a turn of the positions, a pass."""
+            m.d.sync += phase.eq(Mux(whole, 0, phase + 1))
+            with m.If(whole):
+                m.d.sync += [weight.eq(weight + 1), group.part.eq(Mux(group.part == inner - 1, 0, group.part + 1))]
+                with m.If(group.part == inner - 1):
+                    m.d.sync += group.turn.eq(Mux(group.turn == outer - 1, 0, group.turn + 1))
+            with m.If(group_ends):
+                m.d.sync += number.eq(number + 1)
+
+        final = Signal()  # The same as the condition of all counters, known in a register.
+        if self._ahead:
+            remaining = Signal(range(shape.cycles))
+            m.d.sync += final.eq(remaining == 1)
+            with m.If(self.starts):
+                m.d.sync += remaining.eq(shape.cycles - 1)
+            with m.Elif(remaining != 0):
+                m.d.sync += remaining.eq(remaining - 1)
+
+        with m.FSM(name="walk") as fsm:
+            with m.State("WAIT"):
+                start()
+            with m.State("ISSUE"):
+                m.d.comb += [
+                    group_ends.eq(whole & (group.part == inner - 1) & (group.turn == outer - 1)),
+                    finishes.eq(final if self._ahead else group_ends & (number == shape.passes - 1)),
+                ]
+                advance()
+                with m.If(finishes):
+                    m.d.sync += [weight.eq(0), number.eq(0)]
+                    m.next = "WAIT"
+                    start()
+
+        # A register between the walk and the array.
+        m.d.sync += [issue.valid.eq(fsm.ongoing("ISSUE")), issue.weight.eq(weight), issue.number.eq(number),
+                     issue.phase.eq(phase), issue.first.eq((group.turn == 0) & (group.part == 0)),
+                     issue.ends.eq(group_ends)]
+        return finishes
+
+    def _place(self, m: Module, top: Value, left: Value, bases: list[Signal]) -> None:
+        """Hold the place of the pixel under way: the lines of its kernel, and which rows and columns of it lie in the
+        image."""
+        group = self.group
+        rows = [Signal.like(base, name=f"row_{r}", reset_less=True) for r, base in enumerate(bases)]
+        offset = Signal.like(group.offset, name="offset", reset_less=True)
+        with m.If(self.starts):
+            m.d.sync += [offset.eq(constant_product(left, self._shape.turns[1])),
+                         *(row.eq(base) for row, base in zip(rows, bases, strict=True))]
+        m.d.comb += [group.offset.eq(offset), *(port.eq(row) for port, row in zip(group.rows, rows, strict=True))]
+        for axis, place, sides in ((0, top, group.inside_rows), (1, left, group.inside_columns)):
+            m.d.comb += [side.eq(self._inside(m, place, axis, n)) for n, side in enumerate(sides)]
+
+    def _inside(self, m: Module, place: Value, axis: int, n: int) -> Value:
+        """Whether row, or column, ``n`` of the kernel lies in the image, for the pixel under way: asked only on the
+        sides where it can lie outside."""
+        walk, window = self._shape.walk, self._shape.walk.window
+        first = n - window.padding[axis]
+        last = first + (walk.output_grid[axis] - 1) * window.stride[axis]
+        sides = [*([place + n >= 0] if first < 0 else []), *([place + n < walk.grid[axis]] if last >= walk.grid[axis]
+                                                             else [])]
+        if not sides:
+            return Const(1)
+        inside = Signal(name=f"inside_{('row', 'column')[axis]}_{n}", reset_less=True)
+        with m.If(self.starts):
+            m.d.sync += inside.eq(Cat(*sides).all())
+        return inside
+
+    def _free(self, m: Module, top: Value, row_ends: Value, image_ends: Value, finishes: Value) -> None:
+        """Give back the lines that the rows to come do not see any more, when the last pixel of a row has been read."""
+        height, stride = self._shape.walk.grid[0], self._shape.walk.window.stride[0]
+        oldest, frees, leaves = Signal(range(height + 1)), Signal(range(height + 1)), Signal(range(height + 1))
+        after = top + stride
+        m.d.comb += leaves.eq(Mux(image_ends, height, Mux(after > 0, Mux(after > height, height, after), 0)) - oldest)
+        with m.If(finishes):
+            m.d.comb += self.freed.eq(frees)
+            m.d.sync += frees.eq(0)
+        with m.If(row_ends):
+            m.d.sync += [frees.eq(leaves), oldest.eq(Mux(image_ends, 0, oldest + leaves))]
