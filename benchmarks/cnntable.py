@@ -21,8 +21,8 @@ NAMES = {
     "crnn": "CRNN (convolutions, GRU), FSDD",
 }
 
-PAPER = ("| *MNIST 3 (CNN)* | *CirCNN's group, Cyclone V 5CEA9, not checked against the paper* | *99.0 %* | | *363,000* | "
-         "*342 DSP blocks* | | | |")
+PAPER = ("| *MNIST 3 (CNN)* | *CirCNN's group, Cyclone V 5CEA9, not checked against the paper* | *99.0 %* | | "
+         "*363,000* | *342 DSP blocks* | | | |")
 """Wang et al. 2018 (arXiv 1802.06402); the device has 342 DSP blocks of two 18 × 19 products each."""
 
 NEEDED = ("model", "trained", "tested", "accuracy", "cycles_per_image", "cycles_planned", "images_per_s_at_200_mhz",

@@ -113,8 +113,9 @@ class Hardware(Table):
                            "reload.md")
     clock_gating: bool = key(False, "give the registers of pipelines enables, so that the clock gates of an ASIC stop "
                              "their clock while they are idle; see asic.md")
-    family: str = key("generic", "FPGA family for whose memories and tools the Verilog is written; results and cycles "
-                      "are the same for all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
+    family: str = key("auto", "FPGA family for whose memories and tools the Verilog is written; results and cycles "
+                      "are the same for all. auto: that of board.device, or generic without one",
+                      choices=("auto", "generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
     dsp_packing: str = key("none", "ports of a DSP block that makes two products of narrow weights with one value of "
                            "the data; see synthesis.md. none: each product has a block of its own",
                            choices=("none", "27x18", "25x18"))

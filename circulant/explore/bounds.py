@@ -11,7 +11,7 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
 from circulant.extras import extras
-from circulant.run.sizing import budget, levels
+from circulant.run.sizing import budget, family, levels
 from circulant.run.untrained import untrained
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -114,6 +114,6 @@ def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
     options: dict[str, Any] = experiment.tables(("hardware",))["hardware"]
     plans = plan(network, budget(experiment, network), streams=options["streams"], levels=levels(experiment))
     fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"],
-                                                    profile=options["family"]))
+                                                    profile=family(experiment)))
     return max(each.cycles for each in plans), sum(
         memory.bits for memory in parts(network, plans, max_steps=options["max_steps"]).memories)

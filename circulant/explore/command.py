@@ -15,7 +15,7 @@ from rich.table import Table
 from circulant.arguments import CLUSTER, JOBS, JSON, say, workers
 from circulant.boards.device import device
 from circulant.completion import device_names, experiments
-from circulant.experiment import Board, Experiment, Hardware, load, save, shipped
+from circulant.experiment import Board, Experiment, load, save, shipped
 from circulant.explore.bounds import Bounds, bounds
 from circulant.explore.designs import Designs, Limits, phase_two
 from circulant.explore.fair import Comparison, compare
@@ -128,7 +128,7 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
         Refusal: an unknown device; an experiment that names a dense baseline, which saw the samples held out; products
             that share DSP blocks.
     """
-    found = device(part)
+    device(part)  # Known, or refused before anything is looked at.
     if given.hardware.dsp_packing != "none":
         raise Refusal("An exploration counts a DSP block for each product, so hardware.dsp_packing must be 'none', not "
                       f"{given.hardware.dsp_packing!r}; leave it out, and set it to generate the chosen design")
@@ -137,17 +137,13 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
                       f"but training.dense names {given.training.dense}; leave it out")
     with extras("circulant explore", *TRAINING):
         from circulant import training
-        from circulant.hw.plan.families import FAMILIES
 
-    family = given.hardware.family
-    if family == Hardware().family:
-        family = FAMILIES[found.family].profile.name
     objective = "throughput" if given.hardware.objective == "auto" else given.hardware.objective
     held = given.data.held_out
     if not held:
         held = max(1, len(training.load_data(**given.tables()["data"], progress=show).train_x) // PART)
     return replace(given, data=replace(given.data, held_out=held), board=Board(part),
-                   hardware=replace(given.hardware, multipliers=0, family=family, objective=objective))
+                   hardware=replace(given.hardware, multipliers=0, objective=objective))
 
 
 def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment, load
 from circulant.extras import extras
-from circulant.run.sizing import budget, levels
+from circulant.run.sizing import budget, family, levels
 from circulant.run.untrained import untrained
 from circulant.sim.refusal import Refusal
 
@@ -75,7 +75,7 @@ def require_design(experiment: Experiment, data: Any) -> None:
     if name == "none" or experiment.quantization.budget:
         return
     made = parts(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
-    found = foreseen(made, len(network.layers), levels=levels(experiment), profile=hardware.family)
+    found = foreseen(made, len(network.layers), levels=levels(experiment), profile=family(experiment))
     fits(device(name), found, errors(device(name).family))
 
 

@@ -1,4 +1,4 @@
-"""The generator's arguments from an experiment: the budget of multipliers, the levels of logic, the clock."""
+"""The generator's arguments from an experiment: the budget of multipliers, the levels of logic, the family, clock."""
 from typing import Any
 
 from circulant.boards.device import device
@@ -7,7 +7,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import keys
 
-__all__ = ["budget", "clock", "levels", "options"]
+__all__ = ["budget", "clock", "family", "levels", "options"]
 
 
 def options(experiment: Experiment, network: Network) -> dict[str, Any]:
@@ -18,7 +18,20 @@ def options(experiment: Experiment, network: Network) -> dict[str, Any]:
     """
     given = experiment.tables(("hardware",))["hardware"]
     del given["clock_mhz"]
-    return given | {"multipliers": budget(experiment, network), "levels": levels(experiment)}
+    return given | {"multipliers": budget(experiment, network), "levels": levels(experiment),
+                    "family": family(experiment)}
+
+
+def family(experiment: Experiment) -> str:
+    """The family that the Verilog is for: the experiment's, or that of its device, or "generic"."""
+    name, given = experiment.board.device, experiment.hardware.family
+    if given != "auto":
+        return given
+    if name == "none":
+        return "generic"
+    from circulant.hw.plan.families import FAMILIES
+
+    return FAMILIES[device(name).family].profile.name
 
 
 def levels(experiment: Experiment) -> int:
@@ -40,10 +53,10 @@ def levels(experiment: Experiment) -> int:
     if name == "none":
         raise Refusal("hardware.clock_mhz needs a device, whose family says how fast logic is, but board.device is "
                       "'none'; name one, or give hardware.levels")
-    family = FAMILIES[device(name).family]
-    if (found := family.levels(hardware.clock_mhz)) < low:
+    cells = FAMILIES[device(name).family]
+    if (found := cells.levels(hardware.clock_mhz)) < low:
         raise Refusal(f"hardware.clock_mhz must leave time for {low} levels of logic, on {name} at most "
-                      f"{int(family.mhz(low))} MHz, not {hardware.clock_mhz}; lower it")
+                      f"{int(cells.mhz(low))} MHz, not {hardware.clock_mhz}; lower it")
     return min(found, high)
 
 
@@ -78,4 +91,4 @@ def budget(experiment: Experiment, network: Network) -> int:
 
     return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
                  levels=levels(experiment), max_steps=hardware.max_steps, reloadable=hardware.reloadable,
-                 objective=hardware.objective, packing=hardware.dsp_packing, profile=hardware.family)
+                 objective=hardware.objective, packing=hardware.dsp_packing, profile=family(experiment))

@@ -7,6 +7,7 @@ from circulant.boards.board import board
 from circulant.boards.board import boards as known
 from circulant.boards.device import device
 from circulant.experiment import load, shipped
+from circulant.run.sizing import family
 from tests.hw import golden
 
 
@@ -34,4 +35,4 @@ def test_designs_and_the_errors_of_their_estimates(built):
 def test_every_design_is_a_shipped_experiment_on_a_known_board_of_its_family():
     for each in boards.DESIGNS.values():
         assert each.experiment in shipped() and each.board in known()
-        assert load(each.experiment, each.sets).hardware.family == device(board(each.board).device).family
+        assert family(load(each.experiment, each.sets)) == device(board(each.board).device).family

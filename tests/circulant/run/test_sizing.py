@@ -1,10 +1,10 @@
-"""Levels of logic: those given, or those for which a clock leaves time."""
+"""Levels of logic and the family: those given, or those that a clock and a device stand for."""
 import re
 
 import pytest
 
 from circulant.experiment import Board, Experiment, Hardware
-from circulant.run.sizing import clock, levels
+from circulant.run.sizing import clock, family, levels
 from circulant.sim.refusal import Refusal
 
 
@@ -23,6 +23,12 @@ def test_constraints_have_the_clock_that_was_asked_for_or_that_of_the_device():
     assert clock(of("XCKU060", clock_mhz=150)) == 150
     assert (clock(of("LFE5U-85F")), clock(of("XCKU060"))) == (109, 277)
     assert clock(of("LFE5U-85F", levels=9)) < 100, "more levels, a slower clock"
+
+
+def test_the_family_is_that_of_the_device_unless_another_one_is_given():
+    assert [family(of(name)) for name in ("none", "LFE5U-85F", "iCE40UP5K", "XCKU060")] == [
+        "generic", "ecp5", "ice40", "xilinx"]
+    assert family(of("LFE5U-85F", family="generic")) == "generic"
 
 
 @pytest.mark.parametrize(("experiment", "rule"), [
