@@ -91,6 +91,21 @@ def test_every_page_is_in_the_navigation():
                                     ["CHANGELOG.md", "CONTRIBUTING.md"])
 
 
+def test_the_list_of_all_pages_is_the_navigation():
+    """In its groups and its order, each page by its title."""
+    groups = re.findall(r"^  - ([\w-]+):\n((?: {6}- [\w/-]+\.md\n?)+)", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)
+    wanted = {group: [page for page in re.findall(r"- ([\w/-]+\.md)", pages) if (DOCS / page).exists()]
+              for group, pages in groups}
+    section = (DOCS / "index.md").read_text("utf-8").partition("\n## All pages\n")[2]
+    links = {group: re.findall(r"\[([^]]+)\]\(([^)]+)\)", text)
+             for group, text in re.findall(r"^- \*\*([\w-]+)\*\*: ((?:.+\n)+?)(?=- |\Z)", section, re.M)}
+    assert {group: [page for _, page in found] for group, found in links.items()} == wanted
+    for found in links.values():
+        for title, page in found:
+            first = (DOCS / page).read_text("utf-8").partition("\n")[0]
+            assert f"# {' '.join(title.split())}" == first.replace("`", ""), page
+
+
 def test_every_public_name_is_in_the_reference():
     import circulant
 
