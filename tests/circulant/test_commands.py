@@ -91,10 +91,13 @@ def test_generate_says_what_the_design_takes_of_its_device(call, finished):
 
 def test_a_device_that_cannot_hold_the_design_leaves_everything_as_it_was(call, finished):
     before = finished.path("generation.json").read_text(), finished.path("hardware/top.v").read_text()
-    code, out, err = call("generate", finished.folder, "--device", "iCE40UP5K", "--multipliers", "30")
-    assert (code, out) == (2, "")
-    assert re.search(r"A design must fit iCE40UP5K, but it needs \d+ of 8 DSP blocks \(\d+ too many\) and .*a place "
-                     r"for \d+ memories that lie in look-up tables, .* or take \S+, the smallest known one", err), err
+    for more in ([], ["--set", "hardware.family=generic"]):
+        code, out, err = call("generate", finished.folder, "--device", "iCE40UP5K", "--multipliers", "30", *more)
+        assert (code, out) == (2, "")
+        placed = r"and a place for \d+ memories that lie in look-up tables, .*; " if more else r"; "
+        assert re.search(r"A design must fit iCE40UP5K, but it needs \d+ of 8 DSP blocks \(\d+ too many\) and .*"
+                         rf"{placed}.* or take \S+, the smallest known one", err), err
+        assert more or "a place for" not in err, "memories are those of the device's family"
     assert (finished.path("generation.json").read_text(), finished.path("hardware/top.v").read_text()) == before
 
 
