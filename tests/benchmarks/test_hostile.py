@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import hostile
+from benchmarks.damage import crafted, recast
 from benchmarks.hostile import Case, check, damaged
 from benchmarks.victims import networks, victim
 from circulant.sim.golden.network import Network
@@ -54,7 +55,7 @@ def test_crafted_networks(whole, tmp_path):
         name = ("both", "images", ".")[at % 3]
         network = Network.load(whole / name)
         network.save(tmp_path)
-        (hostile._crafted if at % 4 else hostile._recast)(tmp_path / ("network.json" if at % 4 else "weights.npz"), rng)
+        (crafted if at % 4 else recast)(tmp_path / ("network.json" if at % 4 else "weights.npz"), rng)
         try:
             made = Network.load(tmp_path)
         except Refusal:
