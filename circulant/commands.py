@@ -92,8 +92,9 @@ def _find_rate(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
     lines = [f"{each['rate']:g}: " + (
         f"loss {each['loss']:.4f}, {words(metric)} {shown(metric, each[metric])}" if each["loss"] is not None else
         "the loss is not finite") for each in found["tried"]]
-    say(found, as_json, *lines, f"{this.path('rates.png')}: "
-        f"{rates.closing(found['tried'], found['held_out'], found['epochs'])}")
+    chosen = rates.closing(found["tried"], found["held_out"], found["epochs"],
+                           warm=bool(found["experiment"]["training"]["warmup_epochs"]))
+    say(found, as_json, *lines, f"{this.path('rates.png')}: {chosen}")
     return 0
 
 

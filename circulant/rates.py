@@ -86,13 +86,19 @@ def best(tried: Tried) -> float:
     return float(min((each for each in tried if each["loss"] is not None), key=lambda each: each["loss"])["rate"])
 
 
-def closing(tried: Tried, held: int, epochs: int) -> str:
-    """The rate with the least loss, in words, and how to take it."""
+def closing(tried: Tried, held: int, epochs: int, *, warm: bool = True) -> str:
+    """The rate with the least loss, in words, and how to take it.
+
+    Parameters:
+        warm: whether the rate rises at the start of a phase; else greater ones may have failed for the lack of it.
+    """
     rate = best(tried)
     edge = {tried[0]["rate"]: "least", tried[-1]["rate"]: "greatest"}.get(rate)
     return (f"of {len(tried)} rates {rate:g} has the least loss on {held} training samples held out, after {epochs} "
             f"epochs; take it with --set training.learning_rate={rate:g}"
-            + (f". It is the {edge}: the best may be beyond" if edge else ""))
+            + (f". It is the {edge}: the best may be beyond" if edge else "")
+            + ("" if warm or edge == "greatest" else
+               ". Greater ones may do with a rate that rises first: try --set training.warmup_epochs=1"))
 
 
 def _picture(tried: Tried, metric: str) -> bytes:

@@ -35,6 +35,13 @@ def test_the_experiment_may_say_how_many_are_held_out():
                                        "epochs; take it with --set training.learning_rate=0.2")
 
 
+def test_without_a_warm_up_one_is_proposed_where_greater_rates_are_worse():
+    tried = [{"rate": rate, "loss": loss} for rate, loss in ((0.1, 0.7), (0.2, 0.5), (0.4, 2.3))]
+    hint = ". Greater ones may do with a rate that rises first: try --set training.warmup_epochs=1"
+    assert rates.closing(tried, 7, 4, warm=False) == rates.closing(tried, 7, 4) + hint
+    assert hint not in rates.closing(tried[:2], 7, 4, warm=False), "the greatest is the best"
+
+
 def test_rates_that_are_all_too_large_are_refused(call, monkeypatch):
     monkeypatch.setattr("circulant.training.try_rates", lambda data, settings, rates, **more: [
         SimpleNamespace(rate=rate, loss=None, score=None) for rate in rates])
