@@ -283,13 +283,14 @@ def feels_padding(model: nn.Module, task: Task) -> bool:
 
 @contextmanager
 def _few_threads(model: nn.Module) -> Iterator[None]:
-    """One thread for a model with few parameters.
+    """One thread for a model with few parameters, each of which is used once for a sample or step.
 
     Its products take microseconds, in which a team of threads only waits for itself: on a machine that has other work
-    an epoch takes up to a hundred times as long.
+    an epoch takes up to a hundred times as long. A convolution uses its parameters at every pixel.
     """
     before = torch.get_num_threads()
-    if sum(parameter.numel() for parameter in model.parameters()) < SMALL:
+    images = any(isinstance(module, nn.Conv2d) for module in model.modules())
+    if not images and sum(parameter.numel() for parameter in model.parameters()) < SMALL:
         torch.set_num_threads(1)
     try:
         yield

@@ -122,16 +122,18 @@ def test_evaluate_keeps_the_mode():
 def test_small_models_train_on_one_thread(monkeypatch):
     before, few = torch.get_num_threads(), loop.SMALL
 
-    def threads(small):
+    def threads(small, net=None):
         monkeypatch.setattr(loop, "SMALL", small)
-        net, seen = model(), set()
+        net, seen = net or model(), set()
         net.register_forward_pre_hook(lambda *_: seen.add(torch.get_num_threads()))
         fit(net, points(), epochs=1, lr=0.1)
         return seen
 
+    images = nn.Sequential(nn.Unflatten(1, (1, 2, 2)), nn.Conv2d(1, 4, 1), nn.Flatten(), nn.Linear(16, 2))
     torch.set_num_threads(2)
     try:
         assert (threads(few), threads(1)) == ({1}, {2})
+        assert threads(few, images) == {2}, "convolutions have few parameters and much work"
         assert torch.get_num_threads() == 2, "the number of threads must be put back"
     finally:
         torch.set_num_threads(before)

@@ -35,6 +35,15 @@ def test_shift():
     assert len(seen) == 25, "every shift of up to two pixels must occur"
 
 
+@pytest.mark.parametrize("name", ["flip", "shift", "flip-shift"])
+def test_images_stay_as_they_lie_in_memory(name):
+    """Convolutions are a third faster with channels last, which an augmentation must not undo."""
+    x = torch.randn(8, 3, 6, 5)
+    assert augment(x, name).is_contiguous()
+    assert augment(x.contiguous(memory_format=torch.channels_last), name).is_contiguous(
+        memory_format=torch.channels_last)
+
+
 def test_draws_follow_the_generator():
     x = torch.randn(16, 1, 8, 8)
     torch.manual_seed(3)
