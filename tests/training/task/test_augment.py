@@ -37,7 +37,7 @@ def test_shift():
 
 @pytest.mark.parametrize("name", ["flip", "shift", "flip-shift"])
 def test_images_stay_as_they_lie_in_memory(name):
-    """Convolutions are a third faster with channels last, which an augmentation must not undo."""
+    """Convolutions are faster by a third with channels last, which an augmentation must not undo."""
     x = torch.randn(8, 3, 6, 5)
     assert augment(x, name).is_contiguous()
     assert augment(x.contiguous(memory_format=torch.channels_last), name).is_contiguous(
