@@ -37,6 +37,7 @@ def untrained(experiment: Experiment, data: Any = None, *, saturated: bool = Tru
     data = data or training.load_data(**tables["data"])
     model = training.ModelSettings(**tables["model"])
     built = training.build(model, data.shape, data.classes)
+    _normalise(built)
     sizes = training.assign(built, tables["compression"]["block_size"], model.dense)
     reference = training.reference(training.compress(built, sizes), data.train_x[:2], name=experiment.name)
     for layer in leaves(reference.layers):
@@ -45,6 +46,18 @@ def untrained(experiment: Experiment, data: Any = None, *, saturated: bool = Tru
             layer.bias_ih[:len(biases), 0] = biases
     return quantize(reference, calibrate(reference, *calibration(data, CALIBRATION)),
                     **widths(tables["quantization"]).as_dict())
+
+
+def _normalise(model: Any) -> None:
+    """Give every batch normalisation variances that differ from channel to channel, as a training does.
+
+    Behind circulant blocks it is then a layer of its own; one that leaves a block as it is would vanish.
+    """
+    import torch
+
+    for module in model.modules():
+        if getattr(module, "running_var", None) is not None:
+            module.running_var.copy_(torch.linspace(0.5, 1.5, len(module.running_var)))
 
 
 def path_costs(experiment: Experiment, network_of: Any = untrained) -> dict[str, dict[int, float]] | None:
