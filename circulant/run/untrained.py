@@ -1,6 +1,8 @@
 """The network of an experiment before it is trained: costs follow from shapes, so that they are the trained one's."""
 from typing import Any
 
+import numpy as np
+
 from circulant.experiment import Experiment
 from circulant.extras import TRAINING, extras
 from circulant.run.quantization import calibration, widths
@@ -53,11 +55,10 @@ def _normalise(model: Any) -> None:
 
     Behind circulant blocks it is then a layer of its own; one that leaves a block as it is would vanish.
     """
-    import torch
-
     for module in model.modules():
         if getattr(module, "running_var", None) is not None:
-            module.running_var.copy_(torch.linspace(0.5, 1.5, len(module.running_var)))
+            variances = module.running_var.numpy()
+            variances[:] = np.linspace(0.5, 1.5, len(variances))
 
 
 def path_costs(experiment: Experiment, network_of: Any = untrained) -> dict[str, dict[int, float]] | None:
