@@ -1,9 +1,7 @@
 """The data side of a convolution: the lines of an image, and the walk of the kernel over them."""
 from amaranth.hdl import Module
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
 
-from circulant.hw.array.issue import issue_signature
 from circulant.hw.array.line_shape import LineShape
 from circulant.hw.array.parts import Memory
 from circulant.hw.emit.target import Platform
@@ -31,12 +29,9 @@ class LineBuffer(wiring.Component):
 
     def __init__(self, shape: LineShape) -> None:
         self._walk, self._store = KernelWalk(shape), LineStore(shape)
-        super().__init__({
-            "i": In(stream.Signature(shape.block)),
-            "room": In(1), "starts": Out(1),
-            "issue": Out(issue_signature(cycles=shape.cycles // shape.fold, passes=shape.passes, fold=shape.fold)),
-            "spectra": Out(data.ArrayLayout(shape.spectrum, shape.positions * shape.blocks)),
-        })
+        store, walk = self._store.signature.members, self._walk.signature.members
+        super().__init__({"i": store["i"], **{name: walk[name] for name in ("room", "starts", "issue")},
+                          "spectra": store["spectra"]})
 
     @property
     def latency(self) -> int:

@@ -15,7 +15,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import delay
 from circulant.hw.stream.storage import Ram
 
-__all__ = ["LineStore", "group_signature"]
+__all__ = ["LineStore", "depth", "group_signature", "line"]
 
 
 def group_signature(shape: LineShape) -> wiring.Signature:
