@@ -60,11 +60,14 @@ def _experiment(row: Row, seed: int) -> Any:
 
 
 def _tables(experiment: Any) -> dict[str, Any]:
-    """Settings of a training: not where its dense baseline lies, nor what its circulant model would, were there one."""
+    """Settings of a training: not where its dense baseline lies and how long another would take, nor what its circulant
+    model would, were there one."""
     tables: dict[str, Any] = experiment.tables(TABLES)
     settings = experiment.training
     inherits = settings.method == "direct" and settings.start != "random" and (settings.dense_epochs or settings.dense)
     tables["training"]["start"] = "dense" if inherits else "random"
+    if settings.dense:
+        del tables["training"]["dense_epochs"]
     del tables["training"]["dense"]
     if experiment.compression.block_size == 1:
         del tables["model"]["dense"]

@@ -53,6 +53,13 @@ def test_a_baseline_does_not_depend_on_what_comes_behind_it(tmp_path):
     assert records.record(row("k8"), 0, tmp_path, None) is None
 
 
+def test_the_epochs_of_a_baseline_count_where_it_is_trained(tmp_path):
+    trained("k8", tmp_path, "training.dense_epochs=7")
+    assert records.record(row("k8"), 0, tmp_path, None) is not None, "its baseline lies in a folder"
+    trained("start", tmp_path, "training.dense_epochs=7")
+    assert records.record(row("start"), 0, tmp_path, None) is None
+
+
 def test_a_record_without_a_start_is_of_random_columns(tmp_path):
     blocks = next(row for row in rows("speech-gru") if row.label == "k8")
     trained("k8", tmp_path, of=blocks, without="start")
