@@ -1,5 +1,6 @@
 """The tables of docs/results.md: what is collected from run folders, what counts as reached, what a document keeps."""
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import click
@@ -43,6 +44,21 @@ def test_every_row_is_a_legal_experiment(experiment):
         assert loaded.training.dense == (str(row(experiment, each.base).folder(3).absolute()) if each.base else "")
         alone = not loaded.training.dense_epochs
         assert each.base or each.label.startswith("start") or alone, "it is trained alone, or from a baseline"
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_a_row_starts_from_a_dense_model_of_its_own_shape(experiment):
+    def shape(each: Row):
+        return replace(load(experiment, each.sets).model, dropout=0, dense=())
+
+    for each in rows(experiment):
+        assert not each.base or shape(each) == shape(row(experiment, each.base)), each.label
+
+
+def test_a_row_of_admm_is_compared_with_the_twin_that_has_its_phases_and_one_of_direct_training_with_the_dense_model():
+    against = {each.label: each.against for each in rows("cifar10-cnn")}
+    assert {label for label, other in against.items() if other == "dense"} == {"k8"}
+    assert set(against.values()) == {"dense", "start"}
 
 
 @pytest.mark.parametrize("experiment", [
