@@ -212,9 +212,10 @@ def _over_time(layer: Gru | Lstm | Rnn, states: list[tuple[str, int]], trace: Tr
 
 def _gate(product: Product, gate: int, gates: int) -> Product:
     """The rows of one gate."""
-    rows, k = len(product.weights) // gates, product.block_size
-    return replace(product, weights=product.weights[gate * rows:(gate + 1) * rows],
-                   bias=product.bias[gate * rows * k:(gate + 1) * rows * k])
+    count, k = len(product.weights) // gates, product.block_size
+    rows = slice(gate * count, (gate + 1) * count)
+    return replace(product, weights=product.weights[rows], bias=product.bias[rows.start * k:rows.stop * k],
+                   row_shifts=product.row_shifts[rows])
 
 
 def _gate_rows(layer: Gru | Lstm | Rnn, exact: recurrent.Gru | recurrent.Lstm | recurrent.Rnn,

@@ -8,6 +8,7 @@ from circulant.sim.error.error_bound import error_bound
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.kinds import leaves
 from tests.sim import samples
 
 LAYERS = {
@@ -71,6 +72,32 @@ def test_holds_for_random_networks(seed):
              samples.lstm(inputs, hidden, k=k, peephole=bool(seed % 2), scale=scale, seed=seed)][seed % 3]
     model = samples.chain(dataclasses.replace(first, returns="sequence"))
     compare(model, samples.data(model, count=8, steps=6, seed=seed))
+
+
+def rows_of_many_scales(layer, seed):
+    """The layer with block rows that differ by up to 2⁷, so that each gate has shifts of its own."""
+    def scaled(weight):
+        rows = np.arange(weight[..., 0, 0].size).reshape(*weight.shape[:-2], 1, 1)
+        return weight * 2.0 ** -(3 * (rows + seed) % 8)
+
+    return dataclasses.replace(layer, **{name: scaled(value) for name, value in vars(layer).items() if name in (
+        "weight", "weight_ih", "weight_hh", "projection") and value is not None})
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", [*(name for name, model in LAYERS.items() if model.sequence), "vectors", "a ReLU"])
+def test_holds_for_a_scale_of_each_row(name, seed):
+    model, widths = LAYERS[name], {"weight_bits": 6, "weight_scale": "row"}
+    layers = [dataclasses.replace(layer, forward=rows_of_many_scales(layer.forward, seed),
+                                  backward=rows_of_many_scales(layer.backward, seed))
+              if layer.kind == "bidirectional" else layer if layer.kind == "over_time" else
+              rows_of_many_scales(layer, seed) for layer in model.layers]
+    model = dataclasses.replace(model, layers=tuple(layers))
+    x = samples.data(model, count=8, steps=6, seed=seed)
+    first = next(leaves(quantize(model, x, **widths).layers))
+    assert any(len(set(product.row_shifts)) > 1 for product in first.products.values())
+    bound, _ = compare(model, x, **widths)
+    assert bound.max() < 0.4
 
 
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
