@@ -40,7 +40,8 @@ def _known(context: click.Context, parameter: click.Parameter, given: str) -> li
 @JOBS
 @CLUSTER
 @click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Also write the table as Markdown, and its picture into the folder images beside it.")
+              help="Also write a page of Markdown, its picture into the folder images beside it, and all points as CSV "
+                   "into the folder measured.")
 @JSON
 def sweep(source: str, out: Path | None, jobs: int, cluster: str | None, markdown: Path | None,
           as_json: bool) -> int:
@@ -94,17 +95,17 @@ def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) ->
     from circulant.sweep import plots, sheets
     from circulant.sweep.page import page
 
-    drawn = plots.images(given.name, rows)
+    drawn, points = plots.images(given.name, rows), sheets.comma_separated(rows)
     command = f"circulant sweep {given.source}"
     for ending, data in drawn.items():
         atomic_bytes(out / f"pareto.{ending}", data)
-    atomic_text(out / "points.csv", sheets.comma_separated(rows))
+    atomic_text(out / "points.csv", points)
     atomic_text(out / "sweep.html", sheets.page(given.name, rows, command, drawn["png"]))
     atomic_text(out / "explore.html", page(given.name, rows, given.spaces, command))
-    atomic_text(out / "sweep.md", sheets.markdown(given.name, rows, command, "pareto.png"))
+    atomic_text(out / "sweep.md", sheets.markdown(given.name, rows, command, "pareto.png", "points.csv"))
     artifact.write_json(out / "sweep.json", KIND, VERSION, {"name": given.name, "rows": rows})
     if markdown is not None:
-        picture = f"sweep-{given.name}.png"
-        atomic_bytes(markdown.parent / "images" / picture, drawn["png"])
-        atomic_text(markdown, sheets.markdown(given.name, rows, f"{command} --markdown {markdown}",
-                                              f"images/{picture}"))
+        picture, table = f"images/sweep-{given.name}.png", f"measured/sweep-{given.name}.csv"
+        atomic_bytes(markdown.parent / picture, drawn["png"])
+        atomic_text(markdown.parent / table, points)
+        atomic_text(markdown, sheets.markdown(given.name, rows, f"{command} --markdown {markdown}", picture, table))

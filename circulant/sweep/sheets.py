@@ -33,6 +33,9 @@ EXACT = ("experiment", "block_size", "weight_bits", "activation_bits", "budget",
 SHORT = 40
 """Rows that a terminal shows; of a longer sweep only those on a front."""
 
+TEN = 10
+"""Rows that a page shows; those on more fronts go first."""
+
 
 def comma_separated(rows: Rows) -> str:
     """CSV (RFC 4180) of all rows with every figure in full; a failed point has its reason and no figures."""
@@ -66,21 +69,22 @@ def failures(rows: Rows) -> dict[str, int]:
     return found
 
 
-def markdown(name: str, rows: Rows, command: str, picture: str) -> str:
-    """A page of the documentation: what was run, the picture, the fronts, failures, and every point.
+def markdown(name: str, rows: Rows, command: str, picture: str, points: str) -> str:
+    """A page of the documentation: what was run, the picture, ten points of the fronts, and failures.
 
     Parameters:
         command: that wrote it.
         picture: the address of the picture from the page.
+        points: the address of the CSV file with every point.
     """
-    marked = _with_fronts(rows)
-    best = [row for row in marked if row["front"]]
-    parts = [f"# Sweep `{name}`\n\nWritten by `{command}`; {_counted(rows)}.\n", _notes(rows),
-             f"![Accuracy against weight bits, and against cycles × multipliers]({picture})\n",
-             f"## Points that nothing beats\n\n{_markdown(best)}"]
+    best = [row for row in _with_fronts(rows) if row["front"]]
+    chosen = sorted(sorted(range(len(best)), key=lambda at: -len(best[at]["front"].split()))[:TEN])
+    parts = [f"# Sweep `{name}`\n\nWritten by `{command}`; {_counted(rows)}, all in [a CSV file]({points}).\n",
+             _notes(rows), f"![Accuracy against weight bits, and against cycles × multipliers]({picture})\n",
+             f"## Points that nothing beats{f', {TEN} of {len(best)}' if len(best) > TEN else ''}\n\n"
+             f"{_markdown([best[at] for at in chosen])}"]
     if wrong := failures(rows):
         parts.append("## Points that failed\n\n" + "".join(f"- {count}: {why}\n" for why, count in wrong.items()))
-    parts.append(f"## All points\n\n<details><summary>{len(rows)} rows</summary>\n\n{_markdown(marked)}\n</details>\n")
     return "\n".join(parts)
 
 

@@ -49,6 +49,9 @@ def test_markdown_for_the_documentation(call, stubbed, tmp_path):
     assert "Written by `circulant sweep recurrent --markdown docs/page.md`" in text
     assert "](images/sweep-recurrent.png)" in text
     assert (tmp_path / "docs" / "images" / "sweep-recurrent.png").read_bytes().startswith(b"\x89PNG")
+    points = (tmp_path / "docs" / "measured" / "sweep-recurrent.csv").read_text()
+    assert "](measured/sweep-recurrent.csv)" in text
+    assert points == (tmp_path / "here" / "points.csv").read_text()
 
 
 @pytest.mark.parametrize(("codes", "code"), [

@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 from html.parser import HTMLParser
 
 from rich.console import Console
@@ -52,20 +53,32 @@ def test_a_reason_is_said_once_on_the_page(rows):
 
 
 def test_markdown(rows):
-    text = sheets.markdown("mine", rows, "circulant sweep mine.toml", "images/mine.png")
-    assert text.startswith("# Sweep `mine`\n\nWritten by `circulant sweep mine.toml`; 16 points, 1 failed.\n")
+    text = sheets.markdown("mine", rows, "circulant sweep mine.toml", "images/mine.png", "measured/mine.csv")
+    assert text.startswith("# Sweep `mine`\n\nWritten by `circulant sweep mine.toml`; 16 points, 1 failed, all in "
+                           "[a CSV file](measured/mine.csv).\n")
     assert "](images/mine.png)" in text
     assert f"- 1: {rows[0]['reason']}\n" in text
+    assert "\n## Points that nothing beats\n" in text
     lines = text.splitlines()
-    tables = [line for line in lines if line.startswith(("| one", "| two"))]
-    assert len(tables) == 6 + 16
+    assert len([line for line in lines if line.startswith(("| one", "| two"))]) == 6
     assert {line.count("|") for line in lines if line.startswith("|")} == {len(sheets.COLUMNS) + 1}
     assert "| one | gru=8 linear=4 | 8 | 12 | 16 | 99.00% | 98.00% | 98.00% | 8,000 | 15 | 440 | 400 | memory work |" \
         in lines
 
 
+def test_markdown_has_ten_points_and_those_on_both_fronts_first(rows):
+    many = [row | {"experiment": f"{row['experiment']}{copy}"} for copy in range(2) for row in rows]
+    text = sheets.markdown("mine", many, "x", "y", "z")
+    shown = [line for line in text.splitlines() if re.match(r"\| (one|two)\d ", line)]
+    assert "\n## Points that nothing beats, 10 of 12\n" in text
+    assert len(shown) == 10
+    both = [row for row in csv.DictReader(io.StringIO(sheets.comma_separated(many))) if row["front"] == "memory work"]
+    assert sum("memory work" in line for line in shown) == len(both) == 8
+    assert shown == sorted(shown, key=lambda line: line[5]), "in the order of the sweep"
+
+
 def test_a_sweep_without_failures_names_none(rows):
-    assert "failed" not in sheets.markdown("mine", rows[1:], "x", "y")
+    assert "failed" not in sheets.markdown("mine", rows[1:], "x", "y", "z")
 
 
 def test_the_page_needs_no_other_file(rows):
