@@ -11,15 +11,18 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["LIMIT", "TEXT_LIMIT", "Irregular", "discard", "opened", "read_bytes", "read_text", "reason", "sha256",
-           "sync"]
+__all__ = ["LIMIT", "TEXT_LIMIT", "Irregular", "discard", "opened", "read_bytes", "read_stream", "read_text", "reason",
+           "sha256", "sync"]
 
 TEXT_LIMIT = 1 << 28
 """Bytes of a text that is read as a whole: more than the manifest of the largest network that fits a device."""
 
 LIMIT = 1 << 34
 """Bytes of any other file."""
+
+_PIECE = 1 << 16
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
           stat.S_IFSOCK: "a socket"}
@@ -50,10 +53,21 @@ def read_bytes(path: str | Path, limit: int = LIMIT) -> bytes:
         Irregular, OSError: as `opened`.
     """
     with opened(path, limit) as file:
-        data = file.read(limit + 1)  # Files of /proc have no size.
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1)  # What is asked for takes memory, whether it is there or not.
+        if len(data) > size:  # It grows; or it is one of /proc, which have no size.
+            data += read_stream(file, limit - len(data))
     if len(data) > limit:
         raise Irregular(f"it has more than {limit:,} bytes")
     return data
+
+
+def read_stream(stream: BinaryIO, limit: int = LIMIT) -> bytes:
+    """What is left of a stream; one that has more than ``limit`` bytes is given up soon after them."""
+    found = io.BytesIO()
+    while found.tell() <= limit and (piece := stream.read(_PIECE)):
+        found.write(piece)
+    return found.getvalue()
 
 
 def read_text(path: str | Path, limit: int = TEXT_LIMIT) -> str:

@@ -54,14 +54,14 @@ def unpacked(path: Path) -> bytes:
         return data
     try:
         with (gzip if path.suffix == ".gz" else lzma).open(io.BytesIO(data)) as stream:
-            found = stream.read(files.LIMIT + 1)
+            found = files.read_stream(stream, files.LIMIT)
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise Refusal(f"{path} must be a whole compressed file, but it is damaged ({error}); fetch the data set "
                       "again") from None
     if len(found) > files.LIMIT:
         raise Refusal(f"{path} must have at most {files.LIMIT:,} bytes when it is unpacked, but it has more; fetch the "
                       "data set again")
-    return bytes(found)
+    return found
 
 
 def load_array(path: Path) -> NDArray[Any]:

@@ -3,6 +3,8 @@ import errno
 import hashlib
 import os
 import socket
+import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +43,21 @@ def test_what_is_above_the_limit_is_refused_unread(tmp_path, size):
 def test_a_file_that_grows_under_the_reader_is_refused():
     with pytest.raises(files.Irregular, match=r"^it has more than 3 bytes$"):
         files.read_bytes("/proc/self/status", 3)
+
+
+def test_a_file_that_has_no_size_is_read_to_its_end():
+    assert files.read_bytes("/proc/self/cmdline") == Path("/proc/self/cmdline").read_bytes()
+
+
+def test_a_small_file_takes_little_memory(tmp_path):
+    (tmp_path / "x").write_bytes(bytes(1000))
+    tracemalloc.start()
+    try:
+        assert files.read_bytes(tmp_path / "x") == bytes(1000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20, f"{peak:,} bytes for a file of 1,000"
 
 
 def test_a_regular_file_is_read(tmp_path):

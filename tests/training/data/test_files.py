@@ -2,6 +2,7 @@
 import gzip
 import lzma
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -50,6 +51,18 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, name, monk
         files.unpacked(tmp_path / name)
     monkeypatch.setattr(files.files, "LIMIT", 100_000)
     assert len(files.unpacked(tmp_path / name)) == 100_000
+
+
+@pytest.mark.parametrize("name", ["x.gz", "x.xz"])
+def test_a_small_compressed_file_takes_little_memory(tmp_path, name):
+    (tmp_path / name).write_bytes((gzip if name == "x.gz" else lzma).compress(bytes(1000)))
+    tracemalloc.start()
+    try:
+        assert files.unpacked(tmp_path / name) == bytes(1000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 24, f"{peak:,} bytes for a file of 1,000"
 
 
 def test_missing_files(tmp_path):
