@@ -31,9 +31,10 @@ COMPARED = 256
               help="Bit width of activations.")
 @click.option("--ignore-quantizers", is_flag=True,
               help="Ignore the quantizers of the file, and fit all formats to the data.")
+@click.option("--force", is_flag=True, help="Replace a run that is in the run folder, with all that was made of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, activation_bits: int, *,
-                ignore_quantizers: bool, as_json: bool) -> int:
+                ignore_quantizers: bool, force: bool, as_json: bool) -> int:
     """Convert FILE.onnx and quantize it into a run folder, for circulant generate, simulate and report.
 
     docs/onnx.md lists the supported operators; from Python, circulant.from_onnx gives the torch module.
@@ -46,8 +47,11 @@ def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, acti
     """
     with extras("circulant import", "torch", "onnx"):
         from circulant import training
+        from circulant.run.place import require_free
         from circulant.run.save_run import save_run
         from circulant.training.data.files import load_npz, locate
+    folder = out or Path("runs") / file.stem
+    require_free(folder, force=force)
     path = locate("import", str(data))
     given = load_npz(path)
     has_targets = any(key.endswith("y") for key in given)
@@ -61,8 +65,7 @@ def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, acti
     exact = training.reference(model, x, name=file.stem)
     network = training.export(model, x, lengths=lengths, weight_bits=weight_bits, activation_bits=activation_bits,
                               name=file.stem)
-    folder = out or Path("runs") / file.stem
-    save_run(folder, model, network, known or _imitated(exact, report, x, lengths))
+    save_run(folder, model, network, known or _imitated(exact, report, x, lengths), force=force)
     quantized = None if lengths is not None or ignore_quantizers else _beside_quantizers(file, network, x, model)
     if as_json:
         click.echo(json.dumps({"folder": str(folder), "network": network.hash, "inspection": report.as_json(),

@@ -4,6 +4,7 @@ from typing import Any
 
 from circulant.experiment import parse
 from circulant.run.kept import keep_data, keep_float
+from circulant.run.place import clear, require_free
 from circulant.run.run_folder import Run, record, sha256
 from circulant.run.steps import blocks, write_network
 from circulant.sim.golden.network import Network
@@ -24,8 +25,8 @@ WIDTHS = {"weight_bits": "weight", "spectrum_bits": "spectrum", "product_bits": 
 
 
 @public
-def save_run(folder: str | Path, model: Any, network: Network, data: Dataset, *, name: str | None = None
-             ) -> Path:
+def save_run(folder: str | Path, model: Any, network: Network, data: Dataset, *, name: str | None = None,
+             force: bool = False) -> Path:
     """A run folder in which the model is trained and quantized, for `circulant generate`, `simulate` and `report`.
 
     `circulant quantize` makes other integers of the model. The folder keeps the model's weights (``model.pt``, a state
@@ -37,18 +38,20 @@ def save_run(folder: str | Path, model: Any, network: Network, data: Dataset, *,
         network: made of it by `circulant.export`.
         data: of whose test set the vectors are.
         name: of the experiment; that of the folder without it.
+        force: whether a run that is in the folder is replaced, with all that commands made of it.
 
     Returns:
         The folder.
 
     Raises:
-        Refusal: when the network is not of this model, the folder cannot be written, or a name cannot be that of an
-            experiment; as `circulant.training.reference` and `circulant.training.score`.
+        Refusal: when the network is not of this model, the folder holds a run or cannot be written, or a name cannot
+            be that of an experiment; as `circulant.training.reference` and `circulant.training.score`.
     """
     from circulant import training
     from circulant.training.store import save_state
 
     folder = Path(folder)
+    require_free(folder, force=force)
     exact = training.reference(model, data.train_x[:COMPARED], name=network.name)
     _require_same(exact, network)
     sizes = {key: matrix["block_size"] for key, matrix in blocks(model).items()}
@@ -58,6 +61,7 @@ def save_run(folder: str | Path, model: Any, network: Network, data: Dataset, *,
     run.require_writable()
     task = training.task_of(data)
     score = training.evaluate(model, data)
+    clear(folder)
     save_state(run.path("model.pt"), model)
     hashes = {"model": sha256(run.path("model.pt")), **keep_float(run, exact), **keep_data(run, data)}
     record(run, "train", {

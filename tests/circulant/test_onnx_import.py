@@ -8,6 +8,7 @@ from torch import nn
 from circulant.cli import main
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
+from tests.circulant.conftest import contents
 from tests.training.onnx.test_network import floats, helper, written
 from tests.training.onnx.test_quantizers import perceptron
 
@@ -65,6 +66,19 @@ def test_a_quantized_file_says_how_many_outputs_are_equal(tmp_path, capsys):
                 "--json") == 0
     assert json.loads(capsys.readouterr().out)["quantizers"] is None
     assert Network.load(tmp_path / "three").layers[1].product.weight.width == 12
+
+
+def test_a_run_is_not_replaced_unasked(net, tmp_path, capsys, finished):
+    arguments = "import", net, "--data", tmp_path / "data.npz"
+    old = contents(finished.folder)
+    assert call(*arguments, "--out", finished.folder) == 2
+    assert capsys.readouterr().err == (
+        f"{finished.folder} must hold no run, but has experiment.toml; choose another name, or replace "
+        "it with --force (force=True in Python)\n")
+    assert contents(finished.folder) == old
+    assert call(*arguments, "--out", finished.folder, "--force") == 0
+    assert call(*arguments, "--out", tmp_path / "new") == 0
+    assert {*contents(finished.folder)} == {*contents(tmp_path / "new")}, "nothing of the old run is beside the new one"
 
 
 def test_refusals(net, tmp_path, capsys):

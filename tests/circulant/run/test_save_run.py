@@ -11,6 +11,7 @@ from circulant.cli import main
 from circulant.run.kept import FLOAT
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
+from tests.circulant.conftest import contents
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (40, 5, 6)).astype(np.float32)
@@ -82,6 +83,19 @@ def test_a_network_of_another_model(model, tmp_path, other):
     with pytest.raises(Refusal, match=r"^The network 'net' must be of the model as it is, but it has other layers"):
         circulant.save_run(tmp_path / "mine", other, network, DATA)
     assert not (tmp_path / "mine").exists()
+
+
+def test_a_run_is_not_replaced_unasked(model, finished):
+    network, old = circulant.export(model, DATA.train_x), contents(finished.folder)
+    with pytest.raises(Refusal, match=r"^.* must hold no run, but has experiment.toml; choose another n"):
+        circulant.save_run(finished.folder, model, network, DATA)
+    with pytest.raises(Refusal, match=r"^The network 'net' must be of the model as it is"):
+        circulant.save_run(finished.folder, Net(), network, DATA, force=True)
+    assert contents(finished.folder) == old
+    circulant.save_run(finished.folder, model, network, DATA, force=True)
+    assert Network.load(finished.folder).hash == network.hash
+    assert not finished.path("hardware").exists()
+    assert not finished.path("verification.json").exists()
 
 
 def test_arguments_of_another_type(model, tmp_path):
