@@ -2,6 +2,7 @@
 import dataclasses
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def save_trained(path: str | Path, trained: Trained) -> str:
     states = {"dense": _plain(trained.dense), "circulant": _plain(trained.model.state_dict())}
     sha = _digest(meta, states)
     buffer = io.BytesIO()
-    torch.save({"format": FORMAT, "version": VERSION, "hash": sha, "meta": meta, **states}, buffer)
+    torch.save(_canonical({"format": FORMAT, "version": VERSION, "hash": sha, "meta": meta, **states}), buffer)
     atomic_bytes(path, buffer.getvalue())
     return sha
 
@@ -53,7 +54,7 @@ def save_state(path: str | Path, model: nn.Module) -> None:
         Refusal, ToolError: as `circulant.sim.files.writing.naming`.
     """
     buffer = io.BytesIO()
-    torch.save(_plain(model.state_dict()), buffer)
+    torch.save(_canonical(_plain(model.state_dict())), buffer)
     atomic_bytes(path, buffer.getvalue())
 
 
@@ -137,6 +138,20 @@ def _check_shapes(settings: ModelSettings, meta: dict[str, Any], dense: dict[str
 
 def _plain(state: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: value.detach().cpu().clone() for name, value in state.items()}
+
+
+def _canonical(value: Any) -> Any:
+    """An equal value whose equal texts are one object, and whose containers and tensors are objects of their own.
+
+    A pickle writes an object that it has had as a reference, so that its bytes tell how a value came to be.
+    """
+    if isinstance(value, str):
+        return sys.intern(str(value))
+    if isinstance(value, dict):
+        return {_canonical(key): _canonical(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_canonical, value))
+    return value.contiguous().clone() if isinstance(value, Tensor) else value
 
 
 def _digest(meta: Any, states: dict[str, Any]) -> str:

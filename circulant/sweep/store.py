@@ -16,14 +16,14 @@ from circulant import __version__
 from circulant.sim import artifact
 from circulant.sim.files import cache as folders
 from circulant.sim.files.files import discard
-from circulant.sim.files.schema import Anything, Mapped, Table
+from circulant.sim.files.schema import Anything, Mapped, Table, Text
 from circulant.sim.refusal import Refusal
 
 __all__ = ["figures", "keep", "point_key", "sources", "training_folder"]
 
-KIND, VERSION = "circulant-point", 1
+KIND, VERSION = "circulant-point", 2
 
-_FIGURES = Table({"figures": Mapped(Anything())})
+_FIGURES = Table({"key": Text(100), "figures": Mapped(Anything())})
 
 
 def training_folder(tables: Mapping[str, Any], data: str) -> Path:
@@ -62,11 +62,12 @@ def point_key(model: str, tables: Mapping[str, Any], measure: str) -> str:
 
 
 def figures(key: str) -> dict[str, Any] | None:
-    """The object that `keep` kept, or None where there is nothing or it is damaged."""
+    """The object that `keep` kept, or None where there is nothing, or it is damaged or that of another key."""
     try:
-        return dict(artifact.read_json(_path(key), KIND, VERSION, _FIGURES)["figures"])
+        found = artifact.read_json(_path(key), KIND, VERSION, _FIGURES)
     except Refusal:
         return None
+    return dict(found["figures"]) if found["key"] == key else None
 
 
 def keep(key: str, found: Mapping[str, Any]) -> None:
@@ -78,7 +79,7 @@ def keep(key: str, found: Mapping[str, Any]) -> None:
     path = _path(key)
     if path.is_symlink() or not path.is_file():  # Whatever it is, it is no entry.
         discard(path)
-    artifact.write_json(path, KIND, VERSION, {"figures": dict(found)})
+    artifact.write_json(path, KIND, VERSION, {"key": key, "figures": dict(found)})
 
 
 def _path(key: str) -> Path:

@@ -40,7 +40,8 @@ Note = Callable[[int, str], None]
 
 KIND, VERSION = "circulant-sweep-training", 1
 
-_KEPT = Table({"model": SHA, "metric": Text(100), "higher_is_better": Flag(), "scores": Mapped(Number())}, open=True)
+_KEPT = Table({"model": SHA, "metric": Text(100), "higher_is_better": Flag(), "scores": Mapped(Number())},
+              {"key": SHA}, open=True)
 
 FEW = 64
 """Samples on which the reference is compared with torch; it does not depend on them."""
@@ -115,8 +116,9 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
                              costs=path_costs(point.experiment))
     training.save_trained(folder / "model.pt", trained)
     artifact.write_json(folder / "training.json", KIND, VERSION, {
-        "model": sha256(folder / "model.pt"), "metric": trained.metric, "higher_is_better": trained.higher_is_better,
-        "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start,
+        "key": folder.name, "model": sha256(folder / "model.pt"), "metric": trained.metric,
+        "higher_is_better": trained.higher_is_better, "scores": trained.scores, "tables": tables,
+        "seconds": time.perf_counter() - start,
         "block_size": trained.table if tables["training"]["method"] == "search" else None})
     (folder / "checkpoint.pt").unlink(missing_ok=True)
     return _read(folder)
@@ -129,7 +131,8 @@ def _settings(tables: dict[str, Any]) -> Any:
 
 
 def _kept(folder: Path) -> Found | None:
-    """The training that is finished in ``folder``; None where there is none, or its files are damaged."""
+    """The training that is finished in ``folder``; None where there is none, or its files are damaged or those of
+    another folder."""
     try:
         found = _read(folder)
         return found if sha256(folder / "model.pt") == found["model"] else None
@@ -139,6 +142,8 @@ def _kept(folder: Path) -> Found | None:
 
 def _read(folder: Path) -> Found:
     found = artifact.read_json(folder / "training.json", KIND, VERSION, _KEPT)
+    if found.get("key", folder.name) != folder.name:  # Files from before they said their key stay good.
+        raise Refusal(f"{folder} must keep the training of its name, but has that of {found['key'][:12]}…; remove it")
     return {"folder": folder, "block_size": found.get("block_size")} | {
         name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
 

@@ -63,7 +63,7 @@ def read_bytes(path: str | Path, limit: int = LIMIT) -> bytes:
 
 
 def read_stream(stream: BinaryIO, limit: int = LIMIT) -> bytes:
-    """What is left of a stream; one that has more than ``limit`` bytes is given up soon after them."""
+    """The bytes of a stream that are left; one that has more than ``limit`` is given up soon after them."""
     found = io.BytesIO()
     while found.tell() <= limit and (piece := stream.read(_PIECE)):
         found.write(piece)

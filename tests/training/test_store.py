@@ -41,6 +41,25 @@ def test_round_trip(trained, tmp_path):
     assert torch.equal(got.dense_model()(x), trained.dense_model()(x))
 
 
+@pytest.mark.parametrize("model", [ModelSettings(hidden=16), ModelSettings(kind="resnet8", width=8)])
+def test_a_resumed_training_gives_the_same_bytes(tmp_path, model):
+    data = load_data("digits", layout="image" if model.kind == "resnet8" else "auto", subset=40, test_subset=20)
+    settings = TrainingSettings(dense_epochs=2, admm_epochs=2, retrain_epochs=2, checkpoint_epochs=1)
+
+    def stop(phase, epoch, epochs, metrics):
+        if (phase, epoch) == ("admm", 2):
+            raise KeyboardInterrupt
+
+    def sitting(name, **options):
+        return save_trained(tmp_path / name, train(data, settings, model=model, block_size=4, **options))
+
+    whole = sitting("whole.pt")
+    with pytest.raises(KeyboardInterrupt):
+        sitting("none", checkpoint=tmp_path / "checkpoint.pt", progress=stop)
+    assert sitting("resumed.pt", checkpoint=tmp_path / "checkpoint.pt", resume=True) == whole
+    assert (tmp_path / "resumed.pt").read_bytes() == (tmp_path / "whole.pt").read_bytes()
+
+
 def test_a_training_from_before_there_was_a_choice_started_at_random(trained, tmp_path):
     path = tmp_path / "model.pt"
     save_trained(path, trained)

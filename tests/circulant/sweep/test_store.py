@@ -58,6 +58,16 @@ def test_damaged_figures_are_as_none(tmp_path):
     assert store.figures("key") is None
 
 
+def test_exchanged_figures_are_as_none(tmp_path):
+    for key, score in (("one", 0.5), ("two", 0.9)):
+        store.keep(key, {"quantized": score})
+    one, two = (tmp_path / "cache" / "points" / f"{key}.json" for key in ("one", "two"))
+    text = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(text)
+    assert (store.figures("one"), store.figures("two")) == (None, None)
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
 def test_what_is_no_file_is_replaced(tmp_path, make):
     store.keep("key", {"quantized": 0.5})

@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 
 from circulant.hw.plan.plan import plan
@@ -84,6 +86,14 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
     assert evaluate(points[1:], trained, "plan") == found[1:], "what is kept needs no model"
     assert train(points[0], dense)["scores"] == scores, "a model that is lost is trained again"
     assert train(points[0], {"reason": "no baseline"}) == {"reason": "no baseline"}
+
+
+def test_a_training_in_the_folder_of_another_is_made_again(points, sweep_file):
+    other, = read(sweep_file("block_size = [2]")).points
+    mine, theirs = train(points[0]), train(other)
+    for name in ("model.pt", "training.json"):
+        shutil.copyfile(theirs["folder"] / name, mine["folder"] / name)
+    assert train(points[0]) == mine
 
 
 def test_direct_training_starts_at_random_where_the_baseline_has_no_epochs(sweep_file):
