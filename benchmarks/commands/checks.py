@@ -1,9 +1,9 @@
-"""Commands that measure the verification: faults found, words compared, shapes proved."""
+"""Commands that measure the project itself: faults found, words compared, shapes proved, lines and words."""
 from typing import Any
 
 import click
 
-from benchmarks import designs, fuzz, mutation, soak, verification
+from benchmarks import designs, fuzz, mutation, size, soak, verification
 from benchmarks.commands.group import as_json, main, note, show
 from benchmarks.formal import shapes
 
@@ -80,3 +80,10 @@ def _verification(path: str | None, **options: Any) -> None:
     show(figures, path)
     if figures["fuzz"]["failed"] or figures["hostile"]["tracebacks"] or figures["mismatches"]:
         raise SystemExit(1)
+
+
+@main.command("size", epilog="Example: python -m benchmarks size --json -")
+@as_json
+def _size(path: str | None) -> None:
+    """Lines of Python in each folder, and words of documentation."""
+    show(size.measure(), path)
