@@ -1,1 +1,1 @@
-"""Every figure that the README quotes, each table with one command: python -m benchmarks NAME."""
+"""Every figure that README and docs quote, each table with one command: python -m benchmarks NAME."""

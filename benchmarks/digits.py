@@ -34,7 +34,7 @@ def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 def table(report: dict[str, Any], seconds: float) -> dict[str, str]:
-    """The rows of the README's table."""
+    """The rows of a table of docs/results.md."""
     accuracy, weights, hw, check = (report[part] for part in ("accuracy", "compression", "hardware", "verification"))
     return {
         "test accuracy, dense": f"{accuracy['dense']:.2%}",

@@ -8,9 +8,11 @@ from benchmarks import activations, cells, digits, explore, golden, learned, qua
 from benchmarks.alternatives import document, ways
 from benchmarks.alternatives import measure as alternatives
 from benchmarks.alternatives.comparisons import COMPARISONS
+from benchmarks.alternatives.picture import draw
 from benchmarks.commands.group import add, as_json, main, note, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
+from circulant.sim.files.writing import atomic_bytes
 
 add("digits", digits.measure, "The main job, from torch to Verilator.")
 add("cells", cells.measure, "Recurrent cells of our own against torch's.")
@@ -98,11 +100,15 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
 @click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
 @click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="Replace the tables of this document, docs/when.md.")
+@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Draw errors against both costs, for one --data.")
 @as_json
 def _alternatives(path: str | None, trains: bool, names: tuple[str, ...], only: tuple[str, ...], seeds: str,
-                  into: Path | None) -> None:
+                  into: Path | None, picture: Path | None) -> None:
     """Block-circulant matrices against dense, low-rank, pruned and Monarch ones, at equal cost: digits and images in
     noise, phones of sentences. Figures are kept in docs/measured."""
+    if picture is not None and len(names) != 1:
+        raise click.BadParameter("It is of one comparison; give one --data.", param_hint="--picture")
     chosen = {name: COMPARISONS[name] for name in names or COMPARISONS}
     known = {row.label for its in chosen.values() for row in its.rows}
     if unknown := [label for label in only if label not in known]:
@@ -117,6 +123,8 @@ def _alternatives(path: str | None, trains: bool, names: tuple[str, ...], only: 
         lines.update(alternatives.table(its, found[name]))
     if into is not None:
         document.write(into, found)
+    if picture is not None:
+        atomic_bytes(picture, draw(names[0], found[names[0]]))
     show({"benchmark": "alternatives", "table": lines, "rows": found}, path)
 
 
