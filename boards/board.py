@@ -116,7 +116,9 @@ class BoardTop(Elaboratable):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        pll, clock, locked = PLLS[self._board.pll], Signal(), Signal()
+        pll = PLLS[self._board.pll]
+        clock = Signal()
+        locked = Signal()
         # The oscillator, the PLL, and a reset that lasts until the clock is steady.
         pin = platform.request(platform.default_clk, 0, dir="-")
         if pll.pad:

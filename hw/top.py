@@ -205,14 +205,17 @@ class Top(wiring.Component):
     def _sequences(self, m: Module, first: stream.Interface, final: stream.Interface) -> tuple[Signal, Value]:
         """Whether a sequence has begun to enter the first layer, and whether one has not left the final one: what a
         bidirectional layer keeps of it comes out only if the whole of it gets in."""
-        inside, whole = Signal(), Signal(IN_FLIGHT)
-        enters, ends, leaves = Signal(), Signal(), Signal()
+        inside = Signal()
+        in_flight = Signal(IN_FLIGHT)
+        enters = Signal()
+        ends = Signal()
+        leaves = Signal()
         m.d.comb += [enters.eq(first.valid & first.ready), ends.eq(enters & first.payload.last),
                      leaves.eq(final.valid & final.ready & final.payload.last)]
-        m.d.sync += whole.eq(whole + ends - leaves)
+        m.d.sync += in_flight.eq(in_flight + ends - leaves)
         with m.If(enters):
             m.d.sync += inside.eq(~first.payload.last)
-        return inside, inside | (whole != 0)
+        return inside, inside | (in_flight != 0)
 
 
 def images(network: Network, plans: Sequence[Plan]) -> dict[str, str]:

@@ -43,10 +43,15 @@ class FrameReceiver(wiring.Component):
         m.submodules.buffer = buffer = Ram(width=8, depth=BUFFER)
         m.submodules.crc = check = checksum()
         # A frame counts from its first flag on.
-        inside, escaped, count = Signal(), Signal(), Signal(range(BUFFER + 2))
+        inside = Signal()
+        escaped = Signal()
+        count = Signal(range(BUFFER + 2))
         # What its size says is kept beside it, since to compare takes time.
-        some, checked, fits = Signal(), Signal(), Signal(init=1)
-        byte, keeps = self.i.payload, Signal()
+        not_empty = Signal()
+        checked = Signal()
+        fits = Signal(init=1)
+        byte = self.i.payload
+        keeps = Signal()
         m.d.comb += [
             self.i.ready.eq(1), buffer.r_en.eq(1), buffer.r_addr.eq(self.address),
             keeps.eq(self.i.valid & inside & (byte != FLAG) & (byte != ESCAPE) & ~self.valid),
@@ -60,8 +65,9 @@ class FrameReceiver(wiring.Component):
         with m.If(self.i.valid):
             with m.If(byte == FLAG):
                 m.d.comb += check.start.eq(1)
-                m.d.sync += [inside.eq(~self.valid), escaped.eq(0), count.eq(0), some.eq(0), checked.eq(0), fits.eq(1)]
-                with m.If(inside & some):
+                m.d.sync += [inside.eq(~self.valid), escaped.eq(0), count.eq(0), not_empty.eq(0), checked.eq(0),
+                             fits.eq(1)]
+                with m.If(inside & not_empty):
                     with m.If(check.match_detected & checked & fits & ~escaped):
                         m.d.sync += [self.valid.eq(1), self.size.eq(count - CRC), inside.eq(0)]
                     with m.Else():
@@ -71,7 +77,7 @@ class FrameReceiver(wiring.Component):
             with m.Else():
                 m.d.sync += escaped.eq(0)
         with m.If(keeps & fits):
-            m.d.sync += [count.eq(count + 1), some.eq(1), checked.eq(count >= CRC), fits.eq(count < BUFFER)]
+            m.d.sync += [count.eq(count + 1), not_empty.eq(1), checked.eq(count >= CRC), fits.eq(count < BUFFER)]
         return m
 
 
@@ -93,14 +99,21 @@ class FrameSender(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.crc = check = checksum()
-        count, sum_, sums, last = Signal(range(BUFFER + 1)), Signal(32), Signal(range(CRC + 1)), Signal()
-        byte, special, escaped, closing, sending = Signal(8), Signal(), Signal(), Signal(), Signal()
+        count = Signal(range(BUFFER + 1))
+        sum_ = Signal(32)
+        sum_bytes = Signal(range(CRC + 1))
+        last = Signal()
+        byte = Signal(8)
+        special = Signal()
+        escaped = Signal()
+        closing = Signal()
+        sending = Signal()
         m.d.comb += [self.address.eq(count), self.busy.eq(sending),
                      special.eq((byte == FLAG) | (byte == ESCAPE))]
         with m.FSM():
             with m.State("Idle"):
                 m.d.comb += check.start.eq(1)
-                m.d.sync += [count.eq(0), sums.eq(0), closing.eq(0), escaped.eq(0)]
+                m.d.sync += [count.eq(0), sum_bytes.eq(0), closing.eq(0), escaped.eq(0)]
                 with m.If(self.send):
                     m.d.sync += sending.eq(1)
                     m.next = "Flag"
@@ -133,8 +146,8 @@ class FrameSender(wiring.Component):
                         with m.Else():
                             m.next = "Fetch"
             with m.State("Sum"):
-                m.d.sync += [byte.eq(sum_[:8]), sum_.eq(sum_ >> 8), sums.eq(sums + 1)]
-                with m.If(sums == CRC):
+                m.d.sync += [byte.eq(sum_[:8]), sum_.eq(sum_ >> 8), sum_bytes.eq(sum_bytes + 1)]
+                with m.If(sum_bytes == CRC):
                     m.next = "Flag"
                 with m.Else():
                     m.next = "Send"

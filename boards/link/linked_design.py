@@ -48,7 +48,8 @@ class LinkedDesign(wiring.Component):
         m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
 
         # The design starts anew with the device, and when the host asks for it.
-        reset, flags = Signal(init=1), {name: Signal(name=name) for name in ("overflow", "malformed")}
+        reset = Signal(init=1)
+        flags = {name: Signal(name=name) for name in ("overflow", "malformed")}
         m.d.sync += reset.eq(server.reset)
         joined = {"s_axis_tdata": server.s_data, "s_axis_tvalid": server.s_valid, "s_axis_tready": server.s_ready,
                   "s_axis_tlast": server.s_last, "m_axis_tdata": server.m_data, "m_axis_tvalid": server.m_valid,

@@ -79,25 +79,34 @@ class Server(wiring.Component):
         connect(m, sender.o, self.o)
 
         # The request at hand, read byte by byte: at ``at``, and ``fresh`` when it is there.
-        self._at, self._ages = at, ages = Signal(range(BUFFER + 1)), Signal(LATENCY)
+        self._at = at = Signal(range(BUFFER + 1))
+        self._ages = ages = Signal(LATENCY)
         self._fresh = fresh = ages[-1]
         self._receiver = receiver
         m.d.sync += ages.eq(Cat(1, ages))
         m.d.comb += receiver.address.eq(at)
         # Whether all bytes were taken, and whether this is the last one: right as soon as it is fresh.
-        self._spent, self._final = spent, final = Signal(), Signal()
+        self._spent = spent = Signal()
+        self._final = final = Signal()
         m.d.sync += [spent.eq(at == receiver.size), final.eq(at == receiver.size - 1)]
 
         # The buffer of the answer has registers on both sides.
-        self._put_at, self._put_byte, self._puts = put_at, put_byte, puts = Signal(range(BUFFER)), Signal(8), Signal()
+        self._put_at = put_at = Signal(range(BUFFER))
+        self._put_byte = put_byte = Signal(8)
+        self._puts = puts = Signal()
         m.d.comb += [answer.r_en.eq(1), answer.r_addr.eq(sender.address)]
         m.d.sync += [sender.data.eq(answer.r_data), answer.w_en.eq(puts), answer.w_addr.eq(put_at),
                      answer.w_data.eq(put_byte)]
 
         # The answer that is written, or was written last.
         self._size = size = Signal(range(BUFFER + 1), init=HEAD)
-        self._operation, self._status = operation, status = Signal(8), Signal(8)
-        number, answered, known, again, index = Signal(8), Signal(8), Signal(), Signal(), Signal(range(32))
+        self._operation = operation = Signal(8)
+        self._status = status = Signal(8)
+        number = Signal(8)
+        answered = Signal(8)
+        known = Signal()
+        again = Signal()
+        index = Signal(range(32))
         m.d.comb += sender.size.eq(size)
         m.d.sync += again.eq(known & (number == answered))
         greeting, beats, words = self._greeting(m, index), self._beats(m), self._words(m)
@@ -158,8 +167,12 @@ class Server(wiring.Component):
 
     def _greeting(self, m: Module, index: Signal) -> Value:
         """A byte of a `circulant.boards.link.protocol.Hello`, one cycle behind its index."""
-        cycles, sequences, errors = Signal(32), Signal(32), Signal(32)
-        leaves, error, byte = Signal(), Signal(), Signal(8)
+        cycles = Signal(32)
+        sequences = Signal(32)
+        errors = Signal(32)
+        leaves = Signal()
+        error = Signal()
+        byte = Signal(8)
         m.d.sync += [leaves.eq(self.m_valid & self.m_ready & self.m_last), error.eq(self._receiver.error),
                      cycles.eq(cycles + 1), sequences.eq(sequences + leaves), errors.eq(errors + error)]
         identity = (VERSION, *self._network)
@@ -206,7 +219,8 @@ class Server(wiring.Component):
         """The states in which bytes become beats and beats become bytes."""
         fresh, size, request = self._fresh, self._size, self._receiver
         beat, filled, whole, ends, held, left, drains, moves = beats
-        wanted, idle = Signal(8), Signal(range(self._patience + 1))
+        wanted = Signal(8)
+        idle = Signal(range(self._patience + 1))
         enough = Signal()  # The output that is waited for is there: a cycle late.
         m.d.sync += enough.eq(size >= wanted + HEAD)
         with m.State("Wanted"), m.If(fresh):
@@ -234,14 +248,18 @@ class Server(wiring.Component):
 
     def _words(self, m: Module) -> tuple[Signal, Signal]:
         """Address and word at the configuration port, if there is one."""
-        address, word = Signal(ADDRESS_BITS, name="address"), Signal(WORD, name="word")
+        address = Signal(ADDRESS_BITS, name="address")
+        word = Signal(WORD, name="word")
         if self._configures:
             m.d.comb += [self.cfg_addr.eq(address), self.cfg_wdata.eq(word)]
         return address, word
 
     def _configure(self, m: Module, address: Signal, word: Signal) -> None:
         """The states that write to the configuration port and read from it."""
-        fresh, request, count, parts = self._fresh, self._receiver, Signal(8), Signal(3)
+        fresh = self._fresh
+        request = self._receiver
+        count = Signal(8)
+        parts = Signal(3)
         with m.State("Address"), m.If(fresh):
             m.d.sync += [address.eq(Cat(address[8:], request.data)), parts.eq(parts + 1)]
             self._take(m)

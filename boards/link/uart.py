@@ -43,7 +43,9 @@ class UartReceiver(wiring.Component):
         m = Module()
         line = Signal(init=1)
         m.submodules.synchronizer = FFSynchronizer(self.rx, line, init=1)
-        timer, bit, word = Signal(range(self._divisor)), Signal(range(10)), Signal(8)
+        timer = Signal(range(self._divisor))
+        bit = Signal(range(10))
+        word = Signal(8)
         middle = Signal()
         m.d.comb += middle.eq(timer == 0)
         m.d.sync += timer.eq(timer - 1)
@@ -93,15 +95,18 @@ class UartTransmitter(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        timer, left, word, busy = Signal(range(self._divisor)), Signal(range(11)), Signal(10), Signal()
+        timer = Signal(range(self._divisor))
+        bits_left = Signal(range(11))
+        word = Signal(10)
+        busy = Signal()
         m.d.comb += self.i.ready.eq(~busy)  # A register: whoever asks may be far away.
-        m.d.sync += self.tx.eq((left == 0) | word[0])
+        m.d.sync += self.tx.eq((bits_left == 0) | word[0])
         with m.If(timer != 0):
             m.d.sync += timer.eq(timer - 1)
-        with m.Elif(left != 0):
-            m.d.sync += [word.eq(word >> 1), left.eq(left - 1), timer.eq(self._divisor - 1)]
+        with m.Elif(bits_left != 0):
+            m.d.sync += [word.eq(word >> 1), bits_left.eq(bits_left - 1), timer.eq(self._divisor - 1)]
         with m.Else():
             m.d.sync += busy.eq(0)
         with m.If(self.i.valid & ~busy):
-            m.d.sync += [word.eq(Cat(0, self.i.payload, 1)), left.eq(10), timer.eq(self._divisor - 1), busy.eq(1)]
+            m.d.sync += [word.eq(Cat(0, self.i.payload, 1)), bits_left.eq(10), timer.eq(self._divisor - 1), busy.eq(1)]
         return m

@@ -78,7 +78,8 @@ class Banks(wiring.Component):
             ("group", self.group), ("zero", self.zero), ("address", self.address)))
         for bank in range(shape.columns):
             m.submodules[f"bank_{bank}"] = mem = memory.Memory(shape=spectrum, depth=shape.depth, init=[])
-            write, read = mem.write_port(), mem.read_port()
+            write = mem.write_port()
+            read = mem.read_port()
             x_here = x_written & (x_bank == bank - bank % shape.aside)
             m.d.comb += [read.en.eq(1), read.addr.eq(self.address), write.en.eq(x_here), write.addr.eq(x_address)]
             m.d.comb += [write.data[j].eq(x_ffts[bank % shape.aside].o.payload[j]) for j in range(shape.k)]
@@ -117,7 +118,9 @@ class Banks(wiring.Component):
 
         # Accepted while the ring has a place for it.
         held = Signal(range(shape.ring * beats + 1))
-        accepted, room, written = Signal(), Signal(), Signal()
+        accepted = Signal()
+        room = Signal()
+        written = Signal()
         m.d.comb += [
             room.eq(held != shape.ring * beats),
             *(transform.i.payload[j].eq(self.i.payload.data[n * shape.k + j])
@@ -142,13 +145,14 @@ class Banks(wiring.Component):
         if self.shape.single:
             m.d.comb += self.last.eq(-1)
             return
-        came, place = Signal(range(max(2, beats))), Signal(range(self.shape.ring))
+        beat = Signal(range(max(2, beats)))
+        vector = Signal(range(self.shape.ring))
         with m.If(accepted):
-            m.d.sync += came.eq(Mux(came == beats - 1, 0, came + 1))
-            with m.If(came == beats - 1):
+            m.d.sync += beat.eq(Mux(beat == beats - 1, 0, beat + 1))
+            with m.If(beat == beats - 1):
                 m.d.sync += [
-                    self.last.bit_select(place, 1).eq(self.i.payload.last),
-                    place.eq(Mux(place == self.shape.ring - 1, 0, place + 1)),
+                    self.last.bit_select(vector, 1).eq(self.i.payload.last),
+                    vector.eq(Mux(vector == self.shape.ring - 1, 0, vector + 1)),
                 ]
 
     def _own(self, m: Module, platform: Platform, h: Product) -> tuple[Value, Value, Value, data.View]:
@@ -170,7 +174,9 @@ class Banks(wiring.Component):
         if shape.second is not None:
             second_soon = delay(m, self.own.second, latency - 1, name="second_soon")
             second = delay(m, second_soon, 1, name="second")
-        comes, comes_h, comes_second = Signal(), Signal(), Signal()
+        comes = Signal()
+        comes_h = Signal()
+        comes_second = Signal()
         m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
 
         # The place of the recurrent vector, and its blocks that have come.
@@ -187,7 +193,8 @@ class Banks(wiring.Component):
             m.d.comb += transform.other.eq(self.own.second)
             places = self._places(m, "second", comes_second, first=0, count=shape.second_blocks,
                                   bases=shape.second_bases)
-            own_bank, own_address = Signal.like(bank, name="own_bank"), Signal.like(address, name="own_address")
+            own_bank = Signal.like(bank, name="own_bank")
+            own_address = Signal.like(address, name="own_address")
             m.d.comb += [own_bank.eq(Mux(second, places[0], bank)), own_address.eq(Mux(second, places[1], address))]
             bank, address = own_bank, own_address
             m.d.sync += self.have[1].eq(

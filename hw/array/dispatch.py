@@ -88,8 +88,11 @@ class Dispatch(wiring.Component):
         ending = MAIN if commands[MAIN] else AHEAD
 
         # The events of this cycle: which command is accepted.
-        begun, picks = Signal(), Signal(range(3))
-        starts, mains, seconds = Signal(), Signal(), Signal()
+        begun = Signal()
+        picks = Signal(range(3))
+        starts = Signal()
+        mains = Signal()
+        seconds = Signal()
         waiting = Signal(range(3))
         accepts = Signal()
         m.d.comb += [
@@ -116,18 +119,19 @@ class Dispatch(wiring.Component):
 
         # The step that has begun with AHEAD and waits for its MAIN.
         if starting != ending:
-            zero, kept = Signal(), Signal.like(base)
+            begun_zero = Signal()
+            begun_base = Signal.like(base)
             with m.If(picks == MAIN):
-                m.d.comb += [self.go.payload.zero.eq(zero), self.go.payload.base.eq(kept)]
+                m.d.comb += [self.go.payload.zero.eq(begun_zero), self.go.payload.base.eq(begun_base)]
             with m.If(mains & begun):
                 m.d.sync += begun.eq(0)
             with m.If(starts):
-                m.d.sync += [zero.eq(fresh), kept.eq(base), begun.eq(1)]
+                m.d.sync += [begun_zero.eq(fresh), begun_base.eq(base), begun.eq(1)]
         if commands[SECOND]:
-            other = Signal()
-            m.d.sync += other.eq(other ^ seconds)
+            half = Signal()
+            m.d.sync += half.eq(half ^ seconds)
             with m.If(picks == SECOND):
-                m.d.comb += self.go.payload.base.eq(Mux(other, *shape.second_bases[::-1]))
+                m.d.comb += self.go.payload.base.eq(Mux(half, *shape.second_bases[::-1]))
 
         self._count_turns(m)
         return m
@@ -158,7 +162,8 @@ class Dispatch(wiring.Component):
 
         Rows of two steps fit into their memories.
         """
-        commands, reading = self._program.commands, Signal()
+        commands = self._program.commands
+        reading = Signal()
         with m.If(self.done & (self.command == (MAIN if commands[MAIN] else AHEAD))):
             m.d.sync += reading.eq(0)
         with m.If(starts):
@@ -167,7 +172,9 @@ class Dispatch(wiring.Component):
 
     def _fits(self, m: Module, starts: Value) -> Value:
         """Whether there is room for all that comes of one more step."""
-        blocks, unfetched, fits = self._blocks, Signal(range(4)), Signal(init=1)
+        blocks = self._blocks
+        unfetched = Signal(range(4))
+        fits = Signal(init=1)
         promised = Signal(range(self._capacity + 1))
 
         def at_most(number: Value, less: list[tuple[Value, int]], most: int) -> Value:
@@ -198,34 +205,38 @@ class Dispatch(wiring.Component):
         shape, n = self._banks, self._banks.streams
 
         # The stream whose turn it is, and where its input lies.
-        place, at, turn = Signal(range(self.steps.shape().length)), Signal(range(shape.ring)), Signal(range(n))
-        firsts, fresh, last = Signal(n, init=(1 << n) - 1), Signal(), Signal()
+        entry = Signal(range(self.steps.shape().length))
+        input_index = Signal(range(shape.ring))
+        turn = Signal(range(n))
+        firsts = Signal(n, init=(1 << n) - 1)
+        fresh = Signal()
+        last = Signal()
         bases = Array([Const(base, range(max(2, shape.depth))) for base in shape.bases])
         if shape.single:
             with m.If(starts):
-                m.d.sync += at.eq(Mux(at == shape.ring - 1, 0, at + 1))
+                m.d.sync += input_index.eq(Mux(input_index == shape.ring - 1, 0, input_index + 1))
             self._single(m)
-            return Const(1), bases[at]
-        m.d.comb += [fresh.eq(firsts.bit_select(turn, 1)), last.eq(self.last.bit_select(at, 1))]
+            return Const(1), bases[input_index]
+        m.d.comb += [fresh.eq(firsts.bit_select(turn, 1)), last.eq(self.last.bit_select(input_index, 1))]
 
         # The step is noted in the ring of those under way.
         steps = self._ring(m)
         with m.If(starts):
             m.d.sync += [
-                at.eq(Mux(at == shape.ring - 1, 0, at + 1)),
-                place.eq(place + 1),
+                input_index.eq(Mux(input_index == shape.ring - 1, 0, input_index + 1)),
+                entry.eq(entry + 1),
                 turn.eq(Mux(turn == n - 1, 0, turn + 1)),
                 firsts.bit_select(turn, 1).eq(last),
             ]
             for number in range(steps.shape().length):
-                with m.If(place == number):
+                with m.If(entry == number):
                     step = steps[number]
                     m.d.sync += [step.first.eq(fresh), step.last.eq(last), step.stream.eq(turn)]
         if self._reloadable:
             m.d.comb += [self.turn.eq(turn), self.resuming.eq(~firsts)]
             with m.If(self.restart):
                 m.d.sync += firsts.eq(~self.resume)
-        return fresh, bases[at]
+        return fresh, bases[input_index]
 
     def _single(self, m: Module) -> None:
         """Each step is the first and the last one of its sequence."""

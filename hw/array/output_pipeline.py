@@ -131,14 +131,14 @@ class OutputPipeline(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         # The row at the head of the drain, and its matrix.
-        passes, number, slot, second = self._slots(m)
+        row_valid, number, slot, second = self._slots(m)
         matrix = Signal(range(len(self._products)))
         m.d.comb += matrix.eq(per_matrix(
             [self._program.row_of(n, self._chain)[0] for n in range(len(self._program.passes))], number))
 
         # Combined, rounded and clipped to the product's format: the spectrum that the inverse transform takes.
         (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
-        lives = Lives(m, passes if gates_clocks(platform) else None, name="row_lives")
+        lives = Lives(m, row_valid if gates_clocks(platform) else None, name="row_lives")
         ready = lives.at(registers(3, self._fft.levels))
         m.d.comb += [inverse.i.valid.eq(1 if ready is None else ready), inverse.o.ready.eq(1)]
         drops = [p.frac - p.product.frac for p in self._products]
@@ -160,8 +160,9 @@ class OutputPipeline(wiring.Component):
         there, late = registers(3, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
         route, biases, scale = self._image(m, starts + slot, there, late)
-        output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
-        live = delay(m, passes & ~self._held(m), there + late, name="live", reset_less=False)
+        output = Signal(self.o.data.shape(), reset_less=True)
+        routed = Signal(route.shape())
+        live = delay(m, row_valid & ~self._held(m), there + late, name="live", reset_less=False)
         matrix = delay(m, clips, there - registers(3, levels) + int(keeps[2]), name="matrix")
         final = delay(m, matrix, late, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
@@ -188,27 +189,31 @@ class OutputPipeline(wiring.Component):
     def _slots(self, m: Module) -> tuple[Value, Value, Value, Value]:
         """Count the rows of a pass: whether there is one, of which pass, at which slot, and of a second step."""
         slots = self._program.shape.slots
-        waiting, kept_second = Signal(range(slots + 1)), Signal(reset_less=True)
-        kept = Signal.like(self.number, reset_less=True)
-        passes, number, slot, second = Signal(), Signal.like(self.number), Signal(range(slots + 1)), Signal()
+        remaining = Signal(range(slots + 1))
+        held_second = Signal(reset_less=True)
+        held_number = Signal.like(self.number, reset_less=True)
+        row_valid = Signal()
+        number = Signal.like(self.number)
+        slot = Signal(range(slots + 1))
+        second = Signal()
         m.d.comb += [
-            passes.eq(self.start | (waiting != 0)),
-            number.eq(Mux(self.start, self.number, kept)),
-            slot.eq(Mux(self.start, 0, slots - waiting)),
-            second.eq(Mux(self.start, self.second, kept_second)),
+            row_valid.eq(self.start | (remaining != 0)),
+            number.eq(Mux(self.start, self.number, held_number)),
+            slot.eq(Mux(self.start, 0, slots - remaining)),
+            second.eq(Mux(self.start, self.second, held_second)),
         ]
-        m.d.sync += [kept.eq(number), kept_second.eq(second)]
-        with m.If(passes):
-            m.d.sync += waiting.eq(Mux(self.start, slots - 1, waiting - 1))
-        return passes, number, slot, second
+        m.d.sync += [held_number.eq(number), held_second.eq(second)]
+        with m.If(row_valid):
+            m.d.sync += remaining.eq(Mux(self.start, slots - 1, remaining - 1))
+        return row_valid, number, slot, second
 
     def _held(self, m: Module) -> Value:
         """Whether the rows of this pass do not leave."""
         if not self._program.joint_gates[0]:
             return Const(0)
-        kept = Signal()
-        m.d.sync += kept.eq(Mux(self.start, self.holds, kept))
-        return Mux(self.start, self.holds, kept)
+        holding = Signal()
+        m.d.sync += holding.eq(Mux(self.start, self.holds, holding))
+        return Mux(self.start, self.holds, holding)
 
     def _combined(self) -> list[Value]:
         """The spectrum of a row. The parts of a sum of complex products have less bits than its three sums."""

@@ -90,7 +90,8 @@ class RowBuffers(wiring.Component):
                 for bank in range(banks):
                     chain = chains[(bank * matrix.gates + matrix.first_gate + kind) % len(chains)]
                     m.submodules[f"{name}_{bank}"] = mem = memory.Memory(shape=self._row, depth=2 * depth, init=[])
-                    write, read = mem.write_port(), mem.read_port()
+                    write = mem.write_port()
+                    read = mem.read_port()
                     m.d.comb += [
                         write.en.eq(chain.valid & (chain.matrix == number) & (chain.kind == kind)),
                         write.addr.eq(Mux(chain.second, depth, 0) + chain.address),

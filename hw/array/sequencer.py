@@ -101,16 +101,21 @@ class Sequencer(wiring.Component):
         m.submodules.rom = rom = Rom(**image._asdict())
         # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
         # waits for a memory; the first two words of a command are known.
-        word, behind = (Signal(self._word, reset_less=True, name=name) for name in ("word", "behind"))
-        ahead = Signal.like(issue.weight, reset_less=True)
+        word, next_word = (Signal(self._word, reset_less=True, name=name) for name in ("word", "next_word"))
+        fetch_address = Signal.like(issue.weight, reset_less=True)
         if program.adjacent:  # Several words have the same weights.
-            ahead = Signal(range(max(2, len(words))), reset_less=True)
+            fetch_address = Signal(range(max(2, len(words))), reset_less=True)
 
         # The command at work, the drain, and what happens in this cycle.
-        active, clear, base, leads = Signal(), Signal(), Signal.like(self.address, reset_less=True), Signal()
+        active = Signal()
+        clear = Signal()
+        base = Signal.like(self.address, reset_less=True)
+        leads = Signal()
         fold, drained = program.shape.fold, self._drained(m)
-        whole, moves = Signal(), Signal()
-        accepts, following = Signal(), Signal.like(issue.weight)
+        phase_ends = Signal()
+        moves = Signal()
+        accepts = Signal()
+        next_weight = Signal.like(issue.weight)
         given = self.go.payload
 
         # Where the commands begin, and their first words.
@@ -118,7 +123,7 @@ class Sequencer(wiring.Component):
         starts = [program.start(n) for n in range(len(program.sequences))]
         places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
         begins = self._of(chosen, [place + program.place.cycles for place in places[0]], issue.weight.shape())
-        thirds, fourths = (self._of(chosen, places[n], ahead.shape()) for n in (2, 3))
+        thirds, fourths = (self._of(chosen, places[n], fetch_address.shape()) for n in (2, 3))
         shared = program.whole is not program
         granted = self.grant if shared else Const(1)
         firsts, seconds = (self._of(chosen, [words[place] for place in places[n]], self._word.size) for n in (0, 1))
@@ -126,15 +131,15 @@ class Sequencer(wiring.Component):
         # The issue of this cycle, and the next command where the last one ends.
         m.d.comb += [
             issue.valid.eq(active & ((issue.phase != 0) | clear)),
-            whole.eq(issue.phase == fold - 1),
-            moves.eq(issue.valid & whole & granted),
+            phase_ends.eq(issue.phase == fold - 1),
+            moves.eq(issue.valid & phase_ends & granted),
             issue.ends.eq(moves & self._if_last(word, leads)),
             self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
-            *([] if program.adjacent else [following.eq(Mux(accepts, begins, issue.weight + moves))]),
+            *([] if program.adjacent else [next_weight.eq(Mux(accepts, begins, issue.weight + moves))]),
             rom.en.eq(accepts | moves),
-            rom.addr.eq(Mux(accepts, thirds, ahead)),
+            rom.addr.eq(Mux(accepts, thirds, fetch_address)),
             self.address.eq(base + word.group),
             issue.number.eq(word.number), self.group.eq(word.group), issue.first.eq(self._if_leading(word, leads)),
             issue.slot.eq(word.slot),
@@ -154,12 +159,12 @@ class Sequencer(wiring.Component):
         if program.adjacent:
             m.d.comb += [issue.weight.eq(word.weight), self.leads.eq(leads)]
         else:
-            m.d.sync += issue.weight.eq(following)
+            m.d.sync += issue.weight.eq(next_weight)
         with m.If(rom.en):
             m.d.sync += [
-                ahead.eq(Mux(accepts, fourths, ahead + 1)),
-                Value.cast(behind).eq(Mux(accepts, seconds, rom.data)),
-                Value.cast(word).eq(Mux(accepts, firsts, behind)),
+                fetch_address.eq(Mux(accepts, fourths, fetch_address + 1)),
+                Value.cast(next_word).eq(Mux(accepts, seconds, rom.data)),
+                Value.cast(word).eq(Mux(accepts, firsts, next_word)),
             ]
         # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
         # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
@@ -168,13 +173,13 @@ class Sequencer(wiring.Component):
             alone = self._of(chosen, [int(not issues or issues[0].alone) for issues in program.commands], 1)
             ending = ending & (alone | ~given.leads)
         m.d.sync += clear.eq(Mux(accepts, self._can_begin(active, chosen) & (drained | ~ending), Mux(moves, *(
-            self._enough(next_word.need) & (drained | ~self._if_last(next_word, leads))
-            for next_word in (behind, word)))))
+            self._enough(candidate.need) & (drained | ~self._if_last(candidate, leads))
+            for candidate in (next_word, word)))))
 
         # The phase of a fold.
         if fold > 1:
             with m.If(issue.valid & granted):
-                m.d.sync += issue.phase.eq(Mux(whole, 0, issue.phase + 1))
+                m.d.sync += issue.phase.eq(Mux(phase_ends, 0, issue.phase + 1))
 
         # The command at work, as far as it can be another one.
         with m.If(self.done):

@@ -48,7 +48,9 @@ class Axi4LiteSlave(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        wrote, writes, reads = Signal(), Signal(), Signal()
+        wrote = Signal()
+        writes = Signal()
+        reads = Signal()
 
         # Who is next: a write needs its address and its word.
         free = self.ready & ~self.axi_bvalid & ~self.axi_rvalid

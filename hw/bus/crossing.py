@@ -54,8 +54,10 @@ class Crossing(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        request, greets = Signal(), Signal(init=1)
-        acknowledge, active = Signal(reset_less=True), Signal(reset_less=True)
+        request = Signal()
+        greets = Signal(init=1)
+        acknowledge = Signal(reset_less=True)
+        active = Signal(reset_less=True)
         resets = ResetSignal("sync")
         held = Signal.like(self.ask, name="held", reset_less=True)
         given = Signal.like(self.reply, name="given", reset_less=True)

@@ -62,7 +62,9 @@ class RegisterFile(wiring.Component):
                                             Const(0, WORD))))
 
         # A request: a cycle to decode it, another for its answer; the port takes longer to read.
-        decoded, waits, wrong = Signal(), Signal(), Signal()
+        decoded = Signal()
+        waits = Signal()
+        wrong = Signal()
         goes = self.execute & ~refused
         m.d.sync += [decoded.eq(self.execute & ~(of_port & ~asked.write & ~refused)), wrong.eq(refused)]
         m.d.comb += [
@@ -84,31 +86,35 @@ class RegisterFile(wiring.Component):
 
     def _values(self, m: Module, configurable: bool) -> dict[str, Value]:
         """Each register as it reads."""
-        self._cycles, self._high = Signal(2 * WORD, name="cycles"), Signal(WORD, name="cycles_high")
-        self._access, sequences = Signal(name="access"), Signal(WORD)
-        inside, flight = Signal(), Signal(WORD)
+        self._cycles = Signal(2 * WORD, name="cycles")
+        self._high = Signal(WORD, name="cycles_high")
+        self._access = Signal(name="access")
+        sequences = Signal(WORD)
+        mid_sequence = Signal()
+        in_flight = Signal(WORD)
         ends, leaves = self.enters & self.last_in, self.leaves & self.last_out
         m.d.sync += [self._cycles.eq(self._cycles + 1), sequences.eq(sequences + leaves)]
         with m.If(self.reset):
-            m.d.sync += [inside.eq(0), flight.eq(0)]
+            m.d.sync += [mid_sequence.eq(0), in_flight.eq(0)]
         with m.Else():
-            m.d.sync += flight.eq(flight + ends - leaves)
+            m.d.sync += in_flight.eq(in_flight + ends - leaves)
             with m.If(self.enters):
-                m.d.sync += inside.eq(~self.last_in)
+                m.d.sync += mid_sequence.eq(~self.last_in)
         values: dict[str, Value] = {
             "id": Const(IDENTIFICATION, WORD), "version": Const(TABLE_VERSION, WORD),
-            "status": Cat(inside | (flight != 0), self.offered, self.reset, Const(int(configurable), 1)),
+            "status": Cat(mid_sequence | (in_flight != 0), self.offered, self.reset, Const(int(configurable), 1)),
             "errors": Cat(self.overflow, self.malformed, self._access),
             "cycles_low": self._cycles[:WORD], "cycles_high": self._high, "sequences": sequences}
         return values | {f"network_{n}": Const(int(self._network[8 * n:8 * n + 8], 16), WORD) for n in range(8)}
 
     def _commands(self, m: Module, writes: Value, here: dict[str, Value]) -> None:
         """The effects of a written 1."""
-        word, left = self.asked.word, Signal(range(RESET_CYCLES + 1))
-        m.d.comb += self.reset.eq(left != 0)
+        word = self.asked.word
+        reset_left = Signal(range(RESET_CYCLES + 1))
+        m.d.comb += self.reset.eq(reset_left != 0)
         with m.If(writes & here["control"] & word[register("control").fields[0].low]):
-            m.d.sync += left.eq(RESET_CYCLES)
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
+            m.d.sync += reset_left.eq(RESET_CYCLES)
+        with m.Elif(reset_left != 0):
+            m.d.sync += reset_left.eq(reset_left - 1)
         with m.If(writes & here["errors"] & word[register("errors").fields[2].low]):
             m.d.sync += self._access.eq(0)

@@ -249,7 +249,8 @@ class Rom(wiring.Component):
         depth, writer = len(self._words), None
         if self._config is not None:
             opening = self._config.claim(self._image, words=depth, width=self._width)
-            writer = {"wen": Signal(), "waddr": Signal(self._address), "wdata": Signal(self._width)}
+            writer = {name: Signal(bits, name=name) for name, bits in (
+                ("wen", 1), ("waddr", self._address), ("wdata", self._width))}
             m.d.comb += [writer["wen"].eq(opening.write), writer["waddr"].eq(opening.index),
                          writer["wdata"].eq(opening.word)]
 

@@ -64,8 +64,10 @@ class ActivationLayer(wiring.Component):
         groups = -(-layer.inputs // e)
         m.submodules.queue = queue
         connect(m, queue.o, wiring.flipped(self.o))
-        promised, group = Signal(range(queue.depth + 1)), Signal(range(max(2, groups)))
-        moves, ends = Signal(), Signal()
+        promised = Signal(range(queue.depth + 1))
+        group = Signal(range(max(2, groups)))
+        moves = Signal()
+        ends = Signal()
         m.d.comb += [self.i.ready.eq(promised < queue.depth), moves.eq(self.i.valid & self.i.ready),
                      ends.eq(group == groups - 1), self.busy.eq((promised != 0) | (group != 0))]
         m.d.sync += promised.eq(promised + moves - (queue.o.valid & queue.o.ready))

@@ -104,13 +104,15 @@ class ConvLayer(wiring.Component):
         wiring.connect(m, lines.issue, array.issue)
         m.d.sync += promised.eq(promised + Mux(lines.starts, self._beats, 0) - (queue.o.valid & queue.o.ready))
 
-        beat, ends = Signal(range(max(2, self._beats))), Signal()
+        beat = Signal(range(max(2, self._beats)))
+        ends = Signal()
         m.d.comb += [queue.i.valid.eq(array.o[0].valid), ends.eq(beat == self._beats - 1)]
         with m.If(array.o[0].valid):
             m.d.sync += beat.eq(Mux(ends, 0, beat + 1))
         if self._marked:
             down, across = layer.output_grid
-            pixel, final = Signal(range(max(2, down * across))), Signal()
+            pixel = Signal(range(max(2, down * across)))
+            final = Signal()
             m.d.comb += [final.eq(ends & (pixel == down * across - 1)), queue.i.payload.last.eq(final)]
             with m.If(array.o[0].valid & ends):
                 m.d.sync += pixel.eq(Mux(final, 0, pixel + 1))

@@ -110,51 +110,60 @@ class FlattenLayer(wiring.Component):
         connect(m, queue.o, wiring.flipped(self.o))
 
         # Writing: whole vectors, of which two fit.
-        whole, place, upper = Signal(range(3)), Signal(range(max(2, words))), Signal()
-        came, left = Signal(), Signal()
+        vectors_held = Signal(range(3))
+        write_word = Signal(range(max(2, words)))
+        write_half = Signal()
+        vector_written = Signal()
+        vector_read = Signal()
         m.d.comb += [
-            self.i.ready.eq(whole != 2), ram.w_en.eq(self.i.valid & self.i.ready),
-            ram.w_addr.eq(Mux(upper, words, 0) + place), ram.w_data.eq(Value.cast(self.i.payload.data)),
-            came.eq(ram.w_en & (place == words - 1)),
+            self.i.ready.eq(vectors_held != 2), ram.w_en.eq(self.i.valid & self.i.ready),
+            ram.w_addr.eq(Mux(write_half, words, 0) + write_word), ram.w_data.eq(Value.cast(self.i.payload.data)),
+            vector_written.eq(ram.w_en & (write_word == words - 1)),
         ]
-        m.d.sync += whole.eq(whole + came - left)
+        m.d.sync += vectors_held.eq(vectors_held + vector_written - vector_read)
         with m.If(ram.w_en):
-            m.d.sync += place.eq(Mux(came, 0, place + 1))
-        with m.If(came):
-            m.d.sync += upper.eq(~upper)
+            m.d.sync += write_word.eq(Mux(vector_written, 0, write_word + 1))
+        with m.If(vector_written):
+            m.d.sync += write_half.eq(~write_half)
 
         # Reading: where each value lies, then its word, then the value.
         lane_bits, _ = self._order_bits
         m.submodules.order = rom = Rom(**self.images[0]._asdict())
-        at, lower, moves = Signal(range(max(2, layer.outputs))), Signal(), Signal()
-        running, begins = Signal(), Signal()
+        read_index = Signal(range(max(2, layer.outputs)))
+        read_half = Signal()
+        queue_has_room = Signal()
+        reads = Signal()
+        vector_ready = Signal()
         m.d.comb += [
-            moves.eq(queue.level < queue.depth - STAGES), begins.eq(whole != 0),
-            running.eq(begins & moves), left.eq(running & (at == layer.outputs - 1)),
-            rom.en.eq(1), rom.addr.eq(at),
+            queue_has_room.eq(queue.level < queue.depth - STAGES), vector_ready.eq(vectors_held != 0),
+            reads.eq(vector_ready & queue_has_room), vector_read.eq(reads & (read_index == layer.outputs - 1)),
+            rom.en.eq(1), rom.addr.eq(read_index),
         ]
-        with m.If(running):
-            m.d.sync += at.eq(Mux(left, 0, at + 1))
-        with m.If(left):
-            m.d.sync += lower.eq(~lower)
+        with m.If(reads):
+            m.d.sync += read_index.eq(Mux(vector_read, 0, read_index + 1))
+        with m.If(vector_read):
+            m.d.sync += read_half.eq(~read_half)
         stages: list[dict[str, Signal]] = []
         rest = layer.outputs % k_out
-        now: dict[str, Value] = {"valid": running, "upper": lower, **({"ends": left} if rest or self._marked else {})}
+        now: dict[str, Value] = {"valid": reads, "half": read_half}
+        if rest or self._marked:
+            now["ends"] = vector_read
         if self._marked and vectors > 1:
             vector = Signal(range(vectors))
-            now["final"] = left & (vector == vectors - 1)
-            with m.If(left):
+            now["final"] = vector_read & (vector == vectors - 1)
+            with m.If(vector_read):
                 m.d.sync += vector.eq(Mux(vector == vectors - 1, 0, vector + 1))
         for n in range(STAGES):
             later = {name: Signal(name=f"{name}_{n}", reset_less=name != "valid") for name in now}
             m.d.sync += [later[name].eq(value) for name, value in now.items()]
             stages.append(later)
             now = dict(later)
-        address, lane = Signal.like(ram.r_addr, reset_less=True), rom.data[:lane_bits]
+        address = Signal.like(ram.r_addr, reset_less=True)
+        lane = rom.data[:lane_bits]
         values = Signal(data.ArrayLayout(signed(layer.input_format.width), k), reset_less=True)
         value = Signal(signed(layer.input_format.width), reset_less=True)
         m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(address)]
-        m.d.sync += [address.eq(Mux(stages[0]["upper"], words, 0) + rom.data[lane_bits:]),
+        m.d.sync += [address.eq(Mux(stages[0]["half"], words, 0) + rom.data[lane_bits:]),
                      Value.cast(values).eq(ram.r_data),
                      value.eq(Array([values[j] for j in range(k)])[delay(m, lane, STAGES - 2, name="lane")])]
 

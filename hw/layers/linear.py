@@ -73,8 +73,11 @@ class LinearLayer(wiring.Component):
         if self.program.whole is not self.program:
             wiring.connect(m, engine.array, wiring.flipped(self.array))
         connect(m, queue.o, wiring.flipped(self.o))
-        valid, final, ends = Signal(), Signal(), Signal()
-        finished, last = Signal(range(engine.steps.shape().length)), Signal()
+        valid = Signal()
+        final = Signal()
+        ends = Signal()
+        finished_step = Signal(range(engine.steps.shape().length))
+        last = Signal()
         m.d.comb += [
             rows.fetch.eq(rows.ready),
             engine.fetched.eq(rows.fetch & (rows.block == self._blocks - 1)),
@@ -83,8 +86,8 @@ class LinearLayer(wiring.Component):
         ]
         m.d.sync += [valid.eq(rows.fetch), final.eq(rows.block == self._blocks - 1)]
         if not self._banks.single:
-            m.d.comb += last.eq(step_layout(1)(element(engine.steps, finished)).last)
-            m.d.sync += finished.eq(finished + ends)
+            m.d.comb += last.eq(step_layout(1)(element(engine.steps, finished_step)).last)
+            m.d.sync += finished_step.eq(finished_step + ends)
 
         # ReLU, and zeros behind the last output.
         k = self._layer.product.block_size

@@ -126,15 +126,18 @@ class Pointwise(wiring.Component):
         phases = k // elements
 
         # The block at work and the group of its elements; the next one is fetched with the last group.
-        running, phase, free = Signal(), Signal(range(max(2, phases))), Signal(init=1)
-        current, step = Signal.like(self.block), Signal.like(self.step)
+        running = Signal()
+        phase = Signal(range(max(2, phases)))
+        free = Signal(init=1)
+        block_at_work = Signal.like(self.block)
+        step_at_work = Signal.like(self.step)
         m.d.comb += self.fetch.eq(self.waiting & ~self.yields & free)
         # Neither at work nor in the last phase: what fetches waits for no more than that.
         m.d.sync += free.eq(Mux(self.fetch, phases == 1, free | (phase == phases - 2)))
         with m.If(running):
             m.d.sync += [phase.eq(Mux(free, 0, phase + 1)), running.eq(~free)]
         with m.If(self.fetch):
-            m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
+            m.d.sync += [running.eq(1), block_at_work.eq(self.block), step_at_work.eq(self.step)]
 
         # Operands as fetched: pre-activations, peepholes, states.
         writes = self._writes(m)
@@ -144,8 +147,8 @@ class Pointwise(wiring.Component):
         # What is known of the group, as late as its results.
         latency = _registered(self._levels) + self._cell.latency(layer, self._levels)
         valid = delay(m, running, latency, name="valid", reset_less=False)
-        at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
-        kept = delay(m, step, latency, name="step")
+        at, number = delay(m, phase, latency, name="phase"), delay(m, block_at_work, latency, name="number")
+        kept = delay(m, step_at_work, latency, name="step")
 
         # With clocks that stop, those of the cells do while nothing is in them.
         busy = None
@@ -166,8 +169,8 @@ class Pointwise(wiring.Component):
             for name, operand in operands.items():
                 value = self._element(operand, phase, lane)
                 given = getattr(cell, name)
-                m.d.comb += given.eq(when(m, Mux(step.first, 0, value) if name == "state" else value, given.shape(),
-                                          kept=bool(_registered(self._levels)), name=f"element_{name}"))
+                m.d.comb += given.eq(when(m, Mux(step_at_work.first, 0, value) if name == "state" else value,
+                                          given.shape(), kept=bool(_registered(self._levels)), name=f"element_{name}"))
             for p in range(phases):
                 j = p * elements + lane
                 behind = (number == blocks - 1) if j >= k - padding else Const(0)
@@ -200,7 +203,8 @@ class Pointwise(wiring.Component):
         """A block of the memory, as fetched; ``given`` writes it."""
         values = data.ArrayLayout(signed(width), self._k)
         m.submodules[name] = mem = memory.Memory(shape=values, depth=self._streams * self._blocks, init=[])
-        write, read = mem.write_port(), mem.read_port()
+        write = mem.write_port()
+        read = mem.read_port()
         m.d.comb += [
             read.en.eq(self.fetch),
             read.addr.eq(first_block(self.step.stream, self._streams, self._blocks) + self.block),

@@ -97,11 +97,14 @@ class PoolLayer(wiring.Component):
         covers = self._stride == kernel and (down * kernel[0], across * kernel[1]) == (height, width)
         moves = Signal()
         beat = Signal(range(max(2, self._beats)))
-        in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1))) for size in (
-            *self._stride[::-1], across, down, width, height))
+        in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1)), name=name) for name, size in (
+            ("in_x", self._stride[1]), ("in_y", self._stride[0]), ("out_x", across), ("out_y", down),
+            ("x", width), ("y", height)))
         address, address_now = (Signal(range(max(2, across * self._beats)), name=name)  # Of the window and the beat.
-                                for name in ("following", "address"))
-        pixel_ends, row_ends, image_ends = Signal(), Signal(), Signal()
+                                for name in ("next_address", "address"))
+        pixel_ends = Signal()
+        row_ends = Signal()
+        image_ends = Signal()
         m.d.comb += [
             moves.eq(valid & ready), pixel_ends.eq(beat == self._beats - 1),
             row_ends.eq(pixel_ends & (x == width - 1)),
@@ -125,7 +128,9 @@ class PoolLayer(wiring.Component):
                     m.d.sync += [in_y.eq(0), out_y.eq(0)]
 
         # What its window has seen so far is read and written in one cycle.
-        first, last, inside = Signal(), Signal(), Signal()
+        first = Signal()
+        last = Signal()
+        inside = Signal()
         m.d.comb += [
             inside.eq(1 if covers else
                       (in_x < kernel[1]) & (in_y < kernel[0]) & (out_x < across) & (out_y < down)),
@@ -165,7 +170,9 @@ class PoolLayer(wiring.Component):
         """Whether a block is there, the signal that takes it, and its values. Of pixels side by side, those of a window
         are joined as one, and a queue follows: two joins in a row, and one signal that moves them all, would limit the
         clock."""
-        taken, values, joins = Signal(name="ready"), self.i.payload.data, joined(self._layer)
+        taken = Signal(name="ready")
+        values = self.i.payload.data
+        joins = joined(self._layer)
         if self._pixels == 1:
             m.d.comb += self.i.ready.eq(taken)
             return self.i.valid, taken, [values[j] for j in range(self._k)]

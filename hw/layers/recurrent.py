@@ -198,34 +198,37 @@ class RecurrentLayer(wiring.Component):
 
     def _feed(self, m: Module, rows: RowBuffers, unit: Pointwise) -> Value:
         """Rows to a pointwise unit, block after block; returns when the last one of a step goes."""
-        fetched, computed = Signal(), Signal(range(self._engine.steps.shape().length))
+        fetched = Signal()
+        computed_step = Signal(range(self._engine.steps.shape().length))
         m.d.comb += [
             fetched.eq(rows.fetch & (rows.block == self._hidden_blocks - 1)),
             unit.waiting.eq(rows.ready),
             unit.block.eq(rows.block),
             rows.fetch.eq(unit.fetch),
-            Value.cast(unit.step).eq(element(self._engine.steps, computed)),
+            Value.cast(unit.step).eq(element(self._engine.steps, computed_step)),
             *(unit.rows[kind].eq(rows.rows[kind]) for kind in unit.rows.shape().members),
         ]
-        m.d.sync += computed.eq(computed + fetched)
+        m.d.sync += computed_step.eq(computed_step + fetched)
         return fetched
 
     def _project(self, m: Module, results: data.View) -> None:
         """Rows of the projection are the results."""
         m.submodules.projected_rows = rows = self._engine.rows(m, stage=1)
-        projected = Signal(range(self._engine.steps.shape().length))
+        projected_step = Signal(range(self._engine.steps.shape().length))
         m.d.comb += rows.fetch.eq(rows.ready & ~self._pointwise.comes)  # one transform serves both
         with m.If(rows.fetch & (rows.block == self._blocks - 1)):
-            m.d.sync += projected.eq(projected + 1)
-        valid, number, step = Signal(), Signal.like(rows.block), Signal(step_layout(self._streams))
-        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block),
-                     Value.cast(step).eq(element(self._engine.steps, projected))]
-        m.d.comb += [results.valid.eq(valid), results.block.eq(number), results.step.eq(step)]
+            m.d.sync += projected_step.eq(projected_step + 1)
+        result_valid = Signal()
+        result_block = Signal.like(rows.block)
+        result_step = Signal(step_layout(self._streams))
+        m.d.sync += [result_valid.eq(rows.fetch), result_block.eq(rows.block),
+                     Value.cast(result_step).eq(element(self._engine.steps, projected_step))]
+        m.d.comb += [results.valid.eq(result_valid), results.block.eq(result_block), results.step.eq(result_step)]
         k = self._layer.gates.block_size
         padding = self._blocks * k - self._layer.outputs
         for j in range(k):
             value = rows.rows.y[j]
-            m.d.comb += results.y[j].eq(Mux(number == self._blocks - 1, 0, value) if j >= k - padding else value)
+            m.d.comb += results.y[j].eq(Mux(result_block == self._blocks - 1, 0, value) if j >= k - padding else value)
 
     def _renew(self, m: Module, results: data.View) -> None:
         """Rows of the candidate go through a pointwise unit of their own."""

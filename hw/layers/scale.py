@@ -68,7 +68,8 @@ class ScaleLayer(wiring.Component):
         connect(m, queue.o, wiring.flipped(self.o))
 
         # Blocks come while the queue has room for all under way.
-        promised, group = Signal(range(queue.depth + 1)), Signal(range(max(2, groups)))
+        promised = Signal(range(queue.depth + 1))
+        group = Signal(range(max(2, groups)))
         moves = Signal()
         m.d.comb += [self.i.ready.eq(promised < queue.depth), moves.eq(self.i.valid & self.i.ready),
                      rom.en.eq(1), rom.addr.eq(group)]

@@ -239,7 +239,9 @@ class Tiler(wiring.Component):
         place = [Signal(range(max(2, beats)), name=f"place_{d}", reset_less=True) for d in range(depth)]
 
         # They move when one comes, or when the last tiles of a line are to leave.
-        column, moves, made = Signal(range(max(2, beats))), Signal(), Signal()
+        column = Signal(range(max(2, beats)))
+        moves = Signal()
+        made = Signal()
         spectrum = Signal(shape.spectrum, reset_less=True)
         centre = before
         flushes = Signal()  # The last tiles of a line wait for nothing behind it.

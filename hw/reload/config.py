@@ -75,7 +75,9 @@ class Config(wiring.Component):
         self._openings: dict[str, MemoryWindow] = {}
         self._next, self._closed = FIRST, False
         self._parts: list[Signal] = []
-        self.address, self.strobe, self.open = Signal(ADDRESS_BITS), Signal(), Signal()
+        self.address = Signal(ADDRESS_BITS)
+        self.strobe = Signal()
+        self.open = Signal()
         self.restoring: list[Value] = []
         super().__init__({
             "addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1),
@@ -121,7 +123,9 @@ class Config(wiring.Component):
         self._closed = True
 
         # The port is open when the design has been held and quiet for long enough.
-        accepted, refused, quiet = Signal(), Signal(), Signal(range(QUIET + 1))
+        accepted = Signal()
+        refused = Signal()
+        quiet = Signal(range(QUIET + 1))
         restoring = Signal()
         m.d.comb += [
             restoring.eq(self.restart | Cat(self.restoring).any()),

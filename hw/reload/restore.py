@@ -55,9 +55,13 @@ class Restore(wiring.Component):
         m.submodules.outputs = mem = memory.Memory(shape=self._row, depth=streams * blocks, init=[])
 
         # The outputs: written as they come or through the port, read through the port or to be sent.
-        write, read = mem.write_port(), mem.read_port()
-        running, turn, block = Signal(), Signal.like(self.turn), Signal(range(max(2, blocks)))
-        left, settling = Signal(range(streams + 1)), Signal(range(self._settle + 1))
+        write = mem.write_port()
+        read = mem.read_port()
+        running = Signal()
+        turn = Signal.like(self.turn)
+        block = Signal(range(max(2, blocks)))
+        streams_left = Signal(range(streams + 1))
+        settling = Signal(range(self._settle + 1))
         m.d.comb += [
             write.en.eq(self.w.valid), write.data.eq(self.w.data),
             write.addr.eq(first_block(self.w.stream, streams, blocks) + self.w.block),
@@ -65,18 +69,19 @@ class Restore(wiring.Component):
             opening.data.eq(read.data), self.data.eq(read.data),
             self.valid.eq(delay(m, running, 1, name="valid", reset_less=False)),
             self.drop.eq(delay(m, ~self.resume.bit_select(turn, 1), 1, name="drop")),
-            running.eq(left != 0), self.busy.eq(running | (settling != 0)),
+            running.eq(streams_left != 0), self.busy.eq(running | (settling != 0)),
         ]
         with m.If(opening.write):
             m.d.comb += [write.en.eq(1), write.addr.eq(opening.index), write.data.eq(opening.word)]
 
         # At a restart those of all streams are sent, the next one first, and settle in the banks.
         with m.If(self.restart):
-            m.d.sync += [left.eq(streams), turn.eq(self.turn), block.eq(0)]
+            m.d.sync += [streams_left.eq(streams), turn.eq(self.turn), block.eq(0)]
         with m.If(running):
             m.d.sync += [block.eq(block + 1), settling.eq(self._settle)]
             with m.If(block == blocks - 1):
-                m.d.sync += [block.eq(0), left.eq(left - 1), turn.eq(Mux(turn == streams - 1, 0, turn + 1))]
+                m.d.sync += [block.eq(0), streams_left.eq(streams_left - 1),
+                             turn.eq(Mux(turn == streams - 1, 0, turn + 1))]
         with m.Elif(settling != 0):
             m.d.sync += settling.eq(settling - 1)
         return m

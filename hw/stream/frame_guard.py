@@ -38,8 +38,10 @@ class FrameGuard(wiring.Component):
         beats = -(-self._size // lanes)
 
         # Where the beat stands: at the end of its vector, of its frame.
-        fills, moves, wrong = Signal(), Signal(), Signal()
-        drops = Signal() if sample else Const(0)  # No sequence is too long.
+        fills = Signal()
+        moves = Signal()
+        wrong = Signal()
+        drops = Signal(name="drops") if sample else Const(0)  # No sequence is too long.
         whole = self._turns(m, "beat", beats, moves)  # The beat ends a vector, or the whole frame.
         ends = whole if self._vectors is None else whole & self._turns(m, "vector", self._vectors, moves & whole)
         marked = self.i.payload.last
@@ -73,7 +75,8 @@ class FrameGuard(wiring.Component):
         """Whether this is the last one of ``count``, which are counted when they move."""
         if count == 1:
             return Const(1)
-        at, ends = Signal(range(count), name=name), Signal(name=f"{name}_ends")
+        at = Signal(range(count), name=name)
+        ends = Signal(name=f"{name}_ends")
         m.d.comb += ends.eq(at == count - 1)
         with m.If(moves):
             m.d.sync += at.eq(Mux(ends, 0, at + 1))

@@ -47,13 +47,18 @@ class Join(wiring.Component):
         stop, total = whole + -(-second_size // k), -(-(first_size + second_size) // k)
 
         # The block that leaves: of the first vector, of both, of the second one.
-        at, ends, moves = Signal(range(max(2, total))), Signal(), Signal()
-        takes_first, takes_second, both = Signal(), Signal(), Signal()
-        held, marked = Signal.like(self.o.payload.data), Signal()
+        block_index = Signal(range(max(2, total)))
+        ends = Signal()
+        moves = Signal()
+        takes_first = Signal()
+        takes_second = Signal()
+        second_begun = Signal()
+        held = Signal.like(self.o.payload.data)
+        marked = Signal()
         first, second = self.first.payload, self.second.payload
         m.d.comb += [
-            ends.eq(at == total - 1), both.eq(at >= whole),
-            takes_first.eq(at < whole + bool(shift)), takes_second.eq(both & (at < stop)),
+            ends.eq(block_index == total - 1), second_begun.eq(block_index >= whole),
+            takes_first.eq(block_index < whole + bool(shift)), takes_second.eq(second_begun & (block_index < stop)),
             self.o.valid.eq((self.first.valid | ~takes_first) & (self.second.valid | ~takes_second)),
             moves.eq(self.o.valid & self.o.ready),
             self.first.ready.eq(moves & takes_first), self.second.ready.eq(moves & takes_second),
@@ -65,11 +70,11 @@ class Join(wiring.Component):
             own: ValueLike = Mux(takes_first, first.data[j], held[j]) if j < shift else 0
             if j >= shift:
                 own = Mux(takes_second, second.data[j - shift], 0)
-            m.d.comb += self.o.payload.data[j].eq(Mux(both, own, first.data[j]) if whole else own)
+            m.d.comb += self.o.payload.data[j].eq(Mux(second_begun, own, first.data[j]) if whole else own)
 
         # What is left of a block of the second vector is held for the next one.
         with m.If(moves):
-            m.d.sync += at.eq(Mux(ends, 0, at + 1))
+            m.d.sync += block_index.eq(Mux(ends, 0, block_index + 1))
             with m.If(takes_second):
                 m.d.sync += [marked.eq(second.last),
                              *(held[j].eq(Value.cast(second.data[k - shift + j])) for j in range(shift))]

@@ -221,14 +221,17 @@ class Queue(wiring.Component):
         most = self.depth - 1
         width = Shape.cast(self._shape).width
         m.submodules.storage = storage = memory.Memory(shape=width, depth=most, init=[])
-        write, read = storage.write_port(), storage.read_port()
+        write = storage.write_port()
+        read = storage.read_port()
 
         # The output is the memory's register, filled again as soon as it is taken.
-        waiting, some, room = Signal(range(most + 1)), Signal(), Signal(init=1)
+        waiting = Signal(range(most + 1))
+        not_empty = Signal()
+        not_full = Signal(init=1)
         m.d.comb += [
-            self.i.ready.eq(room), self.level.eq(waiting + self.o.valid),
-            write.en.eq(self.i.valid & room), write.data.eq(Value.cast(self.i.payload)),
-            read.en.eq(some & (~self.o.valid | self.o.ready)), Value.cast(self.o.payload).eq(read.data),
+            self.i.ready.eq(not_full), self.level.eq(waiting + self.o.valid),
+            write.en.eq(self.i.valid & not_full), write.data.eq(Value.cast(self.i.payload)),
+            read.en.eq(not_empty & (~self.o.valid | self.o.ready)), Value.cast(self.o.payload).eq(read.data),
         ]
 
         # Addresses go round, and what waits is counted.
@@ -236,8 +239,8 @@ class Queue(wiring.Component):
             with m.If(port.en):
                 m.d.sync += port.addr.eq(Mux(port.addr == most - 1, 0, port.addr + 1))
         with m.If(write.en & ~read.en):
-            m.d.sync += [waiting.eq(waiting + 1), some.eq(1), room.eq(waiting != most - 1)]
+            m.d.sync += [waiting.eq(waiting + 1), not_empty.eq(1), not_full.eq(waiting != most - 1)]
         with m.If(read.en & ~write.en):
-            m.d.sync += [waiting.eq(waiting - 1), some.eq(waiting != 1), room.eq(1)]
-        m.d.sync += self.o.valid.eq(some | self.o.valid & ~self.o.ready)
+            m.d.sync += [waiting.eq(waiting - 1), not_empty.eq(waiting != 1), not_full.eq(1)]
+        m.d.sync += self.o.valid.eq(not_empty | self.o.valid & ~self.o.ready)
         return m

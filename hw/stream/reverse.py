@@ -41,28 +41,35 @@ class Reverse(wiring.Component):
 
     def _write(self, m: Module, ram: Ram, full: Signal, final: Array) -> None:
         """Fill the halves in turns; ``full`` tells which of them hold a sequence, ``final`` where its last block is."""
-        half, at, count = Signal(), Signal(range(2 * self._half)), Signal(range(self._half))
+        half = Signal()
+        write_address = Signal(range(2 * self._half))
+        count = Signal(range(self._half))
         ends = Signal()
         m.d.comb += [
             self.i.ready.eq(~full.bit_select(half, 1)),
             ends.eq(self.i.payload.last | (count == self._half - 1)),
-            ram.w_en.eq(self.i.valid & self.i.ready), ram.w_addr.eq(at),
+            ram.w_en.eq(self.i.valid & self.i.ready), ram.w_addr.eq(write_address),
             ram.w_data.eq(Value.cast(self.i.payload.data)),
         ]
         with m.If(ram.w_en):
-            m.d.sync += [at.eq(at + 1), count.eq(count + 1)]
+            m.d.sync += [write_address.eq(write_address + 1), count.eq(count + 1)]
             with m.If(ends):
-                m.d.sync += [half.eq(~half), at.eq(Mux(half, 0, self._half)), count.eq(0),
-                             full.bit_select(half, 1).eq(1), final[half].eq(at)]
+                m.d.sync += [half.eq(~half), write_address.eq(Mux(half, 0, self._half)), count.eq(0),
+                             full.bit_select(half, 1).eq(1), final[half].eq(write_address)]
 
     def _read(self, m: Module, ram: Ram, full: Signal, final: Array) -> None:
         """Read the vectors of a half from the last to the first, then leave it to be filled again."""
         k = self._blocks
-        half, fresh, at, block = Signal(), Signal(init=1), Signal(range(2 * self._half)), Signal(range(max(2, k)))
-        base, ends_vector, ends = Signal.like(at), Signal(), Signal()
+        half = Signal()
+        fresh = Signal(init=1)
+        read_address = Signal(range(2 * self._half))
+        block = Signal(range(max(2, k)))
+        base = Signal.like(read_address)
+        ends_vector = Signal()
+        ends = Signal()
         m.d.comb += [
             base.eq(Mux(half, self._half, 0)),
-            ram.r_addr.eq(Mux(fresh, final[half] - (k - 1), at)),
+            ram.r_addr.eq(Mux(fresh, final[half] - (k - 1), read_address)),
             ends_vector.eq(block == k - 1), ends.eq(ends_vector & (ram.r_addr == base + (k - 1))),
             ram.r_en.eq(full.bit_select(half, 1) & (~self.o.valid | self.o.ready)),
             Value.cast(self.o.payload.data).eq(ram.r_data),
@@ -72,7 +79,7 @@ class Reverse(wiring.Component):
             m.d.sync += [
                 self.o.payload.last.eq(ends), fresh.eq(ends),
                 block.eq(Mux(ends_vector, 0, block + 1)),
-                at.eq(Mux(ends_vector, ram.r_addr - (2 * k - 1), ram.r_addr + 1)),
+                read_address.eq(Mux(ends_vector, ram.r_addr - (2 * k - 1), ram.r_addr + 1)),
             ]
             with m.If(ends):
                 m.d.sync += [half.eq(~half), full.bit_select(half, 1).eq(0)]
@@ -99,7 +106,8 @@ class Limit(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        count, cut = Signal(range(self._most)), Signal()
+        count = Signal(range(self._most))
+        cut = Signal()
         m.d.comb += [
             cut.eq(count == self._most - 1),
             self.o.payload.data.eq(self.i.payload.data), self.o.payload.last.eq(self.i.payload.last | cut),

@@ -77,7 +77,8 @@ class Ram(wiring.Component):
             return m
         attributes = {OLD: 1} if self._old else {}
         m.submodules.mem = mem = memory.Memory(shape=self._width, depth=self._depth, init=[], attrs=attributes)
-        write, read = mem.write_port(), mem.read_port()
+        write = mem.write_port()
+        read = mem.read_port()
         m.d.comb += [write.en.eq(self.w_en), write.addr.eq(self.w_addr), write.data.eq(self.w_data),
                      read.en.eq(self.r_en), read.addr.eq(self.r_addr), self.r_data.eq(read.data)]
         return m
@@ -101,17 +102,20 @@ class DeepQueue(wiring.Component):
         m.submodules.ram = ram = Ram(width=self._width, depth=self._depth)
 
         # The output is the memory's register, filled again as soon as it is taken.
-        level, write, read = Signal(range(self._depth + 1)), Signal.like(ram.w_addr), Signal.like(ram.r_addr)
+        level = Signal(range(self._depth + 1))
+        write_address = Signal.like(ram.w_addr)
+        read_address = Signal.like(ram.r_addr)
         m.d.comb += [
             self.i.ready.eq(level != self._depth),
-            ram.w_en.eq(self.i.valid & self.i.ready), ram.w_addr.eq(write), ram.w_data.eq(Value.cast(self.i.payload)),
-            ram.r_en.eq((level != 0) & (~self.o.valid | self.o.ready)), ram.r_addr.eq(read),
+            ram.w_en.eq(self.i.valid & self.i.ready), ram.w_addr.eq(write_address),
+            ram.w_data.eq(Value.cast(self.i.payload)),
+            ram.r_en.eq((level != 0) & (~self.o.valid | self.o.ready)), ram.r_addr.eq(read_address),
             Value.cast(self.o.payload).eq(ram.r_data),
         ]
 
         # What is held is counted, and addresses go round.
         m.d.sync += [level.eq(level + ram.w_en - ram.r_en), self.o.valid.eq(ram.r_en | (self.o.valid & ~self.o.ready))]
-        for at, moves in ((write, ram.w_en), (read, ram.r_en)):
+        for at, moves in ((write_address, ram.w_en), (read_address, ram.r_en)):
             with m.If(moves):
                 m.d.sync += at.eq(Mux(at == self._depth - 1, Const(0), at + 1))
         return m
@@ -140,7 +144,8 @@ class Accumulators(wiring.Component):
         m = Module()
         registered = not profile_of(platform).asynchronous if self._registered is None else self._registered
         m.submodules.words = mem = memory.Memory(shape=self._shape, depth=self._depth, init=[])
-        read, write = mem.read_port(domain="sync" if registered else "comb"), mem.write_port()
+        read = mem.read_port(domain="sync" if registered else "comb")
+        write = mem.write_port()
 
         # The address is a register of each memory: one for all of them would have to reach across the device.
         address = Signal(range(self._depth), reset_less=True, attrs={"keep": 1})
@@ -149,8 +154,9 @@ class Accumulators(wiring.Component):
         if not registered:
             m.d.comb += [read.addr.eq(address), self.word.eq(read.data)]
             return m
-        again, kept = Signal(reset_less=True), Signal(Shape.cast(self._shape), reset_less=True)
-        m.d.sync += [again.eq(self.write & (self.following == address)), kept.eq(self.data)]
+        forwards = Signal(reset_less=True)
+        forwarded = Signal(Shape.cast(self._shape), reset_less=True)
+        m.d.sync += [forwards.eq(self.write & (self.following == address)), forwarded.eq(self.data)]
         m.d.comb += [read.en.eq(1), read.addr.eq(self.following),
-                     Value.cast(self.word).eq(Mux(again, kept, Value.cast(read.data)))]
+                     Value.cast(self.word).eq(Mux(forwards, forwarded, Value.cast(read.data)))]
         return m

@@ -40,11 +40,13 @@ class WidthConverter(wiring.Component):
         parts, k = -(-self._k_in // self._k_out), self._k_out
 
         # The part of the block that leaves, of those that hold values of the vector.
-        part, at = Signal(range(max(2, parts))), Signal(range(max(2, self._blocks_out)))
-        ends_block, ends_vector = Signal(), Signal()
+        part = Signal(range(max(2, parts)))
+        block_index = Signal(range(max(2, self._blocks_out)))
+        ends_block = Signal()
+        ends_vector = Signal()
         moves = self.o.valid & self.o.ready
         m.d.comb += [
-            ends_vector.eq(at == self._blocks_out - 1), ends_block.eq((part == parts - 1) | ends_vector),
+            ends_vector.eq(block_index == self._blocks_out - 1), ends_block.eq((part == parts - 1) | ends_vector),
             self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready & ends_block),
             self.o.payload.last.eq(self.i.payload.last & ends_vector),
         ]
@@ -53,7 +55,7 @@ class WidthConverter(wiring.Component):
                 self.i.payload.data[p * k + j] if p * k + j < self._k_in else 0 for p in range(parts)])[part])
         if self._blocks_out > 1:  # Else both stay zero.
             with m.If(moves):
-                m.d.sync += at.eq(Mux(ends_vector, 0, at + 1))
+                m.d.sync += block_index.eq(Mux(ends_vector, 0, block_index + 1))
                 if parts > 1:
                     m.d.sync += part.eq(Mux(ends_block, 0, part + 1))
 
@@ -61,18 +63,21 @@ class WidthConverter(wiring.Component):
         parts, k = self._k_out // self._k_in, self._k_in
 
         # The part of the block that is filled, which leaves when it is full or the vector ends.
-        part, at = Signal(range(parts)), Signal(range(max(2, self._blocks_in)))
-        full, ends_vector = Signal(), Signal()
+        part = Signal(range(parts))
+        block_index = Signal(range(max(2, self._blocks_in)))
+        full = Signal()
+        ends_vector = Signal()
         held = Signal(self.o.payload.shape())
         m.d.comb += [
-            ends_vector.eq(at == self._blocks_in - 1), self.i.ready.eq(~full | self.o.ready),
+            ends_vector.eq(block_index == self._blocks_in - 1), self.i.ready.eq(~full | self.o.ready),
             self.o.payload.eq(held), self.o.valid.eq(full),
         ]
         with m.If(self.o.ready):
             m.d.sync += full.eq(0)
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [
-                part.eq(Mux((part == parts - 1) | ends_vector, 0, part + 1)), at.eq(Mux(ends_vector, 0, at + 1)),
+                part.eq(Mux((part == parts - 1) | ends_vector, 0, part + 1)),
+                block_index.eq(Mux(ends_vector, 0, block_index + 1)),
                 full.eq((part == parts - 1) | ends_vector), held.last.eq(self.i.payload.last),
             ]
             for p in range(parts):

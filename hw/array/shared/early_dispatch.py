@@ -25,9 +25,14 @@ class EarlyDispatch(Dispatch):
         commands = self._program.commands
 
         # The events of this cycle: a step starts with the command that leads, or goes on with the one that is due.
-        begun, due, picks, accepts = Signal(), Signal(range(2)), Signal(range(3)), Signal()
-        starts, follows, seconds = Signal(), Signal(), Signal()
-        entire = Signal() if commands[MAIN] and not commands[AHEAD] else None
+        begun = Signal()
+        due = Signal(range(2))
+        picks = Signal(range(3))
+        accepts = Signal()
+        starts = Signal()
+        follows = Signal()
+        seconds = Signal()
+        entire = Signal(name="entire") if commands[MAIN] and not commands[AHEAD] else None
         closes = begun if entire is None else begun | entire
         m.d.comb += [
             accepts.eq(self.go.valid & self.go.ready),
@@ -48,8 +53,9 @@ class EarlyDispatch(Dispatch):
             choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & there, MAIN),
                        (fits & whole, AHEAD if entire is None else MAIN)]
         if commands[SECOND]:
-            waiting, other = Signal(range(3)), Signal()
-            m.d.sync += [waiting.eq(waiting + follows - seconds), other.eq(other ^ seconds)]
+            waiting = Signal(range(3))
+            half = Signal()
+            m.d.sync += [waiting.eq(waiting + follows - seconds), half.eq(half ^ seconds)]
             # A step that is one command needs what SECOND of the step before gives.
             choices.insert(2 if entire is None else len(choices), (waiting != 0, SECOND))
         for condition, choice in choices:
@@ -57,22 +63,23 @@ class EarlyDispatch(Dispatch):
                 m.d.comb += [self.go.valid.eq(1), picks.eq(choice)]
 
         # What is said of it, and kept for the command that follows.
-        kept, zero = Signal.like(base), Signal()
+        begun_base = Signal.like(base)
+        begun_zero = Signal()
         m.d.comb += [
             self.go.payload.command.eq(picks),
             self.go.payload.leads.eq(~closes),
             self.go.payload.zero.eq((picks != SECOND if self._program.adjacent else picks == MAIN)
-                                    & Mux(begun, zero, fresh)),
-            self.go.payload.base.eq(Mux(begun, kept, base)),
+                                    & Mux(begun, begun_zero, fresh)),
+            self.go.payload.base.eq(Mux(begun, begun_base, base)),
         ]
         with m.If(follows):
             m.d.sync += begun.eq(0)
         follower = Const(int(bool(commands[MAIN])), 1) if entire is None else ~entire
         with m.If(starts):
-            m.d.sync += [zero.eq(fresh), kept.eq(base), begun.eq(follower), due.eq(picks == AHEAD)]
+            m.d.sync += [begun_zero.eq(fresh), begun_base.eq(base), begun.eq(follower), due.eq(picks == AHEAD)]
         if commands[SECOND]:
             with m.If(picks == SECOND):
-                m.d.comb += self.go.payload.base.eq(Mux(other, *self._banks.second_bases[::-1]))
+                m.d.comb += self.go.payload.base.eq(Mux(half, *self._banks.second_bases[::-1]))
         self._count_turns(m)
         if entire is not None:
             self._count_entire(m, accepts, entire, fits & whole & (waiting == 0 if commands[SECOND] else 1))
@@ -90,7 +97,8 @@ class EarlyDispatch(Dispatch):
     def _reads(self, m: Module, accepts: Value, chosen: Value, command: int, follows: Value) -> Value:
         """Whether a command is being read: its vector does not count for the next step. The input of an adjacent
         program is read to the end of the command that follows."""
-        reads, ends = Signal(name=f"reads_{command}"), self.done & (self.command == command)
+        reads = Signal(name=f"reads_{command}")
+        ends = self.done & (self.command == command)
         if command == AHEAD and self._program.adjacent:
             closes = Signal()
             with m.If(accepts):
@@ -105,14 +113,15 @@ class EarlyDispatch(Dispatch):
     def _state_there(self, m: Module, reads: Value, starts: Value, fresh: Value) -> Value:
         """Whether the next step's state has come as a whole. That of a first step, which is zero, comes when that of
         another step would, so that a sample takes as long whether it ends its sequence or not."""
-        there, zero = Signal(), Signal(init=1)
-        m.d.sync += there.eq(self.state & ~reads)
+        state_ready = Signal()
+        zero_ready = Signal(init=1)
+        m.d.sync += state_ready.eq(self.state & ~reads)
         with m.If(delay(m, self.ends, forward_latency(self._banks.k, self._banks.levels), name="ended",
                         reset_less=False)):
-            m.d.sync += zero.eq(1)
+            m.d.sync += zero_ready.eq(1)
         with m.If(starts):
-            m.d.sync += zero.eq(0)
-        return Mux(fresh, zero, there & ~reads)
+            m.d.sync += zero_ready.eq(0)
+        return Mux(fresh, zero_ready, state_ready & ~reads)
 
     def _note(self, m: Module, starts: Value) -> tuple[Value, Value]:
         """Note what the next step is like; returns whether it is the first of its sequence, and where its vectors are.
@@ -120,32 +129,37 @@ class EarlyDispatch(Dispatch):
         Whether it is the last is known when its input is whole, which is before anything of it can be read.
         """
         shape = self._banks
-        place, at, fresh = Signal(range(self.steps.shape().length)), Signal(range(shape.ring)), Signal(init=1)
+        entry = Signal(range(self.steps.shape().length))
+        input_index = Signal(range(shape.ring))
+        fresh = Signal(init=1)
         bases = Array([Const(base, range(max(2, shape.depth))) for base in shape.bases])
         with m.If(starts):
-            m.d.sync += [place.eq(place + 1), at.eq(Mux(at == shape.ring - 1, 0, at + 1))]
+            m.d.sync += [entry.eq(entry + 1), input_index.eq(Mux(input_index == shape.ring - 1, 0, input_index + 1))]
         if shape.single:
             self._single(m)
-            return Const(1), bases[at]
+            return Const(1), bases[input_index]
 
         # The end of a sequence, marked when the input is there.
-        unmarked, marks = Signal(), Signal()
-        marked, marked_at, last = Signal.like(place), Signal.like(at), Signal()
-        m.d.comb += [marks.eq(unmarked & (self.inputs != 0)), last.eq(self.last.bit_select(marked_at, 1))]
+        unmarked = Signal()
+        marks = Signal()
+        marked_entry = Signal.like(entry)
+        marked_input = Signal.like(input_index)
+        last = Signal()
+        m.d.comb += [marks.eq(unmarked & (self.inputs != 0)), last.eq(self.last.bit_select(marked_input, 1))]
         with m.If(marks):
             m.d.sync += [unmarked.eq(0), fresh.eq(last),
-                         marked_at.eq(Mux(marked_at == shape.ring - 1, 0, marked_at + 1))]
+                         marked_input.eq(Mux(marked_input == shape.ring - 1, 0, marked_input + 1))]
         with m.If(starts):
-            m.d.sync += [unmarked.eq(1), marked.eq(place)]
+            m.d.sync += [unmarked.eq(1), marked_entry.eq(entry)]
         steps = self._ring(m)
         for number in range(steps.shape().length):
             step = steps[number]
-            with m.If(starts & (place == number)):
+            with m.If(starts & (entry == number)):
                 m.d.sync += [step.first.eq(fresh)]
-            with m.If(marks & (marked == number)):
+            with m.If(marks & (marked_entry == number)):
                 m.d.sync += step.last.eq(last)
         if self._reloadable:
             m.d.comb += self.resuming.eq(~fresh)
             with m.If(self.restart):
                 m.d.sync += fresh.eq(~self.resume)
-        return fresh, bases[at]
+        return fresh, bases[input_index]

@@ -100,7 +100,9 @@ class SharedArray(wiring.Component):
                 m.d.comb += Value.cast(array.spectra).eq(Value.cast(port.spectra))
 
         # The drain, which all of them fill.
-        draining, free, ends = Signal(range(max(2, shape.slots))), Signal(), Signal()
+        draining = Signal(range(max(2, shape.slots)))
+        free = Signal()
+        ends = Signal()
         m.d.comb += [ends.eq(array.issue.valid & array.issue.ends),
                      free.eq(Mux(ends, shape.slots <= shape.fold, draining <= shape.fold))]
         with m.If(draining != 0):

@@ -55,26 +55,30 @@ class KernelWalk(wiring.Component):
         lines = depth(shape)
 
         # The pixel to start next: its place, and the lines of its kernel rows.
-        x, y = Signal(range(max(2, across))), Signal(range(max(2, down)))
-        top, left = Signal(range(-window.padding[0] - 1, down * window.stride[0] + 1), init=-window.padding[0]), Signal(
-            range(-window.padding[1] - 1, across * window.stride[1] + 1), init=-window.padding[1])
+        x = Signal(range(max(2, across)))
+        y = Signal(range(max(2, down)))
+        top = Signal(range(-window.padding[0] - 1, down * window.stride[0] + 1), init=-window.padding[0])
+        left = Signal(range(-window.padding[1] - 1, across * window.stride[1] + 1), init=-window.padding[1])
         bases = [Signal(range(lines), name=f"base_{r}", init=(r - window.padding[0]) % shape.lines * line(shape))
                  for r in range(window.kernel[0])]
-        image_ends, row_ends = Signal(), Signal()
+        image_ends = Signal()
+        row_ends = Signal()
 
         # Whether what it sees has come: whole lines of this image, and the pixels of the one behind them.
-        come = Signal(signed((height + shape.lines + 2).bit_length() + 2))
+        lines_come = Signal(signed((height + shape.lines + 2).bit_length() + 2))
         last_line, last_column = self._last()
-        ready, there = Signal(), (come > last_line) | ((come == last_line) & (self.column > last_column))
+        ready = Signal()
+        there = (lines_come > last_line) | ((lines_come == last_line) & (self.column > last_column))
         if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
-            there &= (come > 0) | ((come == 0) & (self.column > 0))
-        last_x, last_y = Signal(init=across == 1), Signal(init=down == 1)
+            there &= (lines_come > 0) | ((lines_come == 0) & (self.column > 0))
+        last_x = Signal(init=across == 1)
+        last_y = Signal(init=down == 1)
         # A start moves on to another place. What was known of the one before is asked no more.
         known = m.d.sync if self._ahead else m.d.comb
         known += [ready.eq(there & self.room), last_x.eq(x == across - 1), last_y.eq(y == down - 1)]
         m.d.comb += [row_ends.eq(self.starts & last_x), image_ends.eq(row_ends & last_y)]
-        m.d.sync += come.eq(come + self.done - Mux(image_ends, height, 0))
+        m.d.sync += lines_come.eq(lines_come + self.done - Mux(image_ends, height, 0))
 
         # The move to the next pixel: within a row, to the next row, to the next image.
         with m.If(self.starts):
@@ -117,9 +121,13 @@ class KernelWalk(wiring.Component):
         """Issue all groups of the pixel that was started last, pass after pass, and start the next one behind it
         without a gap; returns whether the group of this cycle is the last one of its pixel."""
         shape, (outer, inner), issue, group = self._shape, self._shape.turns, self.issue, self.group
-        phase, weight, number = Signal.like(issue.phase), Signal.like(issue.weight), Signal(range(max(2, shape.passes)))
-        whole, group_ends, finishes = Signal(), Signal(), Signal()
-        m.d.comb += whole.eq(phase == shape.fold - 1)
+        phase = Signal.like(issue.phase)
+        weight = Signal.like(issue.weight)
+        pass_number = Signal(range(max(2, shape.passes)))
+        phase_ends = Signal()
+        group_ends = Signal()
+        finishes = Signal()
+        m.d.comb += phase_ends.eq(phase == shape.fold - 1)
 
         def start() -> None:
             """Start the next pixel, once what it sees is there, and room for it."""
@@ -129,13 +137,13 @@ class KernelWalk(wiring.Component):
 
         def advance() -> None:
             """Count: a phase of the fold, a part of the blocks, a turn of the positions, a pass."""
-            m.d.sync += phase.eq(Mux(whole, 0, phase + 1))
-            with m.If(whole):
+            m.d.sync += phase.eq(Mux(phase_ends, 0, phase + 1))
+            with m.If(phase_ends):
                 m.d.sync += [weight.eq(weight + 1), group.part.eq(Mux(group.part == inner - 1, 0, group.part + 1))]
                 with m.If(group.part == inner - 1):
                     m.d.sync += group.turn.eq(Mux(group.turn == outer - 1, 0, group.turn + 1))
             with m.If(group_ends):
-                m.d.sync += number.eq(number + 1)
+                m.d.sync += pass_number.eq(pass_number + 1)
 
         final = Signal()  # The same as the condition of all counters, known in a register.
         if self._ahead:
@@ -151,17 +159,17 @@ class KernelWalk(wiring.Component):
                 start()
             with m.State("ISSUE"):
                 m.d.comb += [
-                    group_ends.eq(whole & (group.part == inner - 1) & (group.turn == outer - 1)),
-                    finishes.eq(final if self._ahead else group_ends & (number == shape.passes - 1)),
+                    group_ends.eq(phase_ends & (group.part == inner - 1) & (group.turn == outer - 1)),
+                    finishes.eq(final if self._ahead else group_ends & (pass_number == shape.passes - 1)),
                 ]
                 advance()
                 with m.If(finishes):
-                    m.d.sync += [weight.eq(0), number.eq(0)]
+                    m.d.sync += [weight.eq(0), pass_number.eq(0)]
                     m.next = "WAIT"
                     start()
 
         # A register between the walk and the array.
-        m.d.sync += [issue.valid.eq(fsm.ongoing("ISSUE")), issue.weight.eq(weight), issue.number.eq(number),
+        m.d.sync += [issue.valid.eq(fsm.ongoing("ISSUE")), issue.weight.eq(weight), issue.number.eq(pass_number),
                      issue.phase.eq(phase), issue.first.eq((group.turn == 0) & (group.part == 0)),
                      issue.ends.eq(group_ends)]
         return finishes
@@ -197,11 +205,14 @@ class KernelWalk(wiring.Component):
     def _free(self, m: Module, top: Value, row_ends: Value, image_ends: Value, finishes: Value) -> None:
         """Give back the lines that the rows to come do not see any more, when the last pixel of a row has been read."""
         height, stride = self._shape.walk.grid[0], self._shape.walk.window.stride[0]
-        oldest, frees, leaves = Signal(range(height + 1)), Signal(range(height + 1)), Signal(range(height + 1))
+        oldest = Signal(range(height + 1))
+        lines_to_free = Signal(range(height + 1))
+        lines_passed = Signal(range(height + 1))
         after = top + stride
-        m.d.comb += leaves.eq(Mux(image_ends, height, Mux(after > 0, Mux(after > height, height, after), 0)) - oldest)
+        m.d.comb += lines_passed.eq(
+            Mux(image_ends, height, Mux(after > 0, Mux(after > height, height, after), 0)) - oldest)
         with m.If(finishes):
-            m.d.comb += self.freed.eq(frees)
-            m.d.sync += frees.eq(0)
+            m.d.comb += self.freed.eq(lines_to_free)
+            m.d.sync += lines_to_free.eq(0)
         with m.If(row_ends):
-            m.d.sync += [frees.eq(leaves), oldest.eq(Mux(image_ends, 0, oldest + leaves))]
+            m.d.sync += [lines_to_free.eq(lines_passed), oldest.eq(Mux(image_ends, 0, oldest + lines_passed))]

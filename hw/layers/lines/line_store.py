@@ -90,33 +90,38 @@ class LineStore(wiring.Component):
         # The transform, which waits while all lines are held.
         transform = shape.transform(m, platform)
         held = Signal(signed((shape.lines + height + 1).bit_length() + 2))
-        free, holds = Signal(init=1), Signal.like(held, name="holds")  # A line at least; lines that are held next.
-        writes, place, pixel = Signal(), Signal(range(depth(shape))), Signal()
-        bank, turn = (Signal(range(max(2, count))) for count in (shape.blocks, shape.turns[1]))
+        held_next = Signal.like(held)
+        has_room = Signal(init=1)  # For a line at least.
+        writes = Signal()
+        write_address = Signal(range(depth(shape)))
+        pixel_ends = Signal()
+        bank = Signal(range(max(2, shape.blocks)))
+        part = Signal(range(max(2, shape.turns[1])))
         m.d.comb += [
             transform.i.valid.eq(self.i.valid), self.i.ready.eq(transform.i.ready),
-            transform.i.payload.eq(self.i.payload.data), transform.o.ready.eq(free),
+            transform.i.payload.eq(self.i.payload.data), transform.o.ready.eq(has_room),
             writes.eq(transform.o.valid & transform.o.ready),
-            pixel.eq(writes & (turn * shape.blocks + bank == walk.blocks - 1)),
-            self.done.eq(pixel & (self.column == width - 1)),
-            holds.eq(held + self.done - self.freed),
+            pixel_ends.eq(writes & (part * shape.blocks + bank == walk.blocks - 1)),
+            self.done.eq(pixel_ends & (self.column == width - 1)),
+            held_next.eq(held + self.done - self.freed),
         ]
-        m.d.sync += [held.eq(holds), free.eq(holds < shape.lines)]
+        m.d.sync += [held.eq(held_next), has_room.eq(held_next < shape.lines)]
 
         # The place of the next block: bank after bank, part after part, pixel after pixel.
         with m.If(writes):
             m.d.sync += bank.eq(bank + 1)
-            with m.If((bank == shape.blocks - 1) | pixel):
-                m.d.sync += [bank.eq(0), turn.eq(turn + 1), place.eq(Mux(place == depth(shape) - 1, 0, place + 1))]
-        with m.If(pixel):
-            m.d.sync += [turn.eq(0), self.column.eq(Mux(self.done, 0, self.column + 1))]
+            with m.If((bank == shape.blocks - 1) | pixel_ends):
+                m.d.sync += [bank.eq(0), part.eq(part + 1),
+                             write_address.eq(Mux(write_address == depth(shape) - 1, 0, write_address + 1))]
+        with m.If(pixel_ends):
+            m.d.sync += [part.eq(0), self.column.eq(Mux(self.done, 0, self.column + 1))]
 
         # The lines: each bank once for each kernel position that is read in a cycle.
         rams = []
         for n in range(shape.positions):
             for b in range(shape.blocks):
                 m.submodules[f"lines_{n}_{b}"] = ram = Ram(width=shape.spectrum.size, depth=depth(shape), old=True)
-                m.d.comb += [ram.w_en.eq(writes & (bank == b)), ram.w_addr.eq(place), ram.r_en.eq(1),
+                m.d.comb += [ram.w_en.eq(writes & (bank == b)), ram.w_addr.eq(write_address), ram.r_en.eq(1),
                              ram.w_data.eq(Value.cast(transform.o.payload))]
                 rams.append(ram)
         return rams
@@ -129,14 +134,16 @@ class LineStore(wiring.Component):
             # The position of this turn: its line, its column, and whether it lies in the image.
             seen_positions = [min(t * shape.positions + n, window.positions - 1) for t in range(outer)]
             places = [divmod(position, window.kernel[1]) for position in seen_positions]
-            row, inside = Signal.like(group.rows[0], name=f"from_{n}"), Signal(name=f"inside_{n}")
+            row = Signal.like(group.rows[0], name=f"from_{n}")
+            inside = Signal(name=f"inside_{n}")
             column = Signal(range(max(2, window.kernel[1] * inner)), name=f"column_{n}")
             m.d.comb += [
                 row.eq(_chosen([group.rows[r] for r, _ in places], group.turn)),
                 column.eq(_chosen([Const(c * inner) for _, c in places], group.turn)),
                 inside.eq(_chosen([group.inside_rows[r] & group.inside_columns[c] for r, c in places], group.turn)),
             ]
-            address, here = Signal.like(group.rows[0], name=f"address_{n}"), Signal(name=f"here_{n}", reset_less=True)
+            address = Signal.like(group.rows[0], name=f"address_{n}")
+            here = Signal(name=f"here_{n}", reset_less=True)
             m.d.sync += [address.eq(row + group.offset + column + group.part), here.eq(inside)]
 
             # Its blocks, with the register behind the memory.

@@ -60,7 +60,9 @@ class ArgmaxLayer(wiring.Component):
         left = layer.inputs - (beats - 1) * k
 
         # Everything moves together, unless a place waits to be taken.
-        moves, full, beat = Signal(), Signal(), Signal(range(max(2, beats)))
+        moves = Signal()
+        full = Signal()
+        beat = Signal(range(max(2, beats)))
         ends = Signal()
         m.d.comb += [moves.eq(~full | self.o.ready), self.i.ready.eq(moves), self.o.valid.eq(full),
                      ends.eq(beat == beats - 1)]
@@ -96,15 +98,17 @@ class ArgmaxLayer(wiring.Component):
 
         # The best block so far, whose place leaves behind the last one.
         (value, place), = level
-        best, index = Signal(signed(width), reset_less=True), Signal(range(layer.inputs), reset_less=True)
-        marked, better = Signal(reset_less=True), Signal()
-        m.d.comb += [better.eq(head["starts"] | (value > best)), self.o.payload.last.eq(marked),
-                     self.o.payload.data[0].eq(index),
+        best_value = Signal(signed(width), reset_less=True)
+        best_index = Signal(range(layer.inputs), reset_less=True)
+        marked = Signal(reset_less=True)
+        better = Signal()
+        m.d.comb += [better.eq(head["starts"] | (value > best_value)), self.o.payload.last.eq(marked),
+                     self.o.payload.data[0].eq(best_index),
                      self.busy.eq(Cat(full, beat != 0, *under_way).any())]
         with m.If(moves):
             m.d.sync += full.eq(head["comes"] & head["stops"])
             with m.If(head["comes"] & better):
-                m.d.sync += [best.eq(value), index.eq(head["beat"] * k + place)]
+                m.d.sync += [best_value.eq(value), best_index.eq(head["beat"] * k + place)]
             with m.If(head["comes"]):
                 m.d.sync += marked.eq(head["marked"])
         return m

@@ -47,23 +47,27 @@ class Divider(wiring.Component):
         layer, bits, lift = self._layer, quotient_bits(self._layer), self._layer.lift
         half = 1 << layer.input_format.width - 1 + lift
         divisor = Signal(COUNT_BITS + 1 + max(0, -lift), reset_less=True)  # 2n, brought to the point of the sums.
-        last, left = Signal(reset_less=True), Signal(range(bits + 1))
-        working, full, takes = Signal(), Signal(), Signal()
-        m.d.comb += [working.eq(left != 0), takes.eq(~working & (~full | self.o.ready)), self.i.ready.eq(takes),
+        last = Signal(reset_less=True)
+        bits_left = Signal(range(bits + 1))
+        working = Signal()
+        full = Signal()
+        takes = Signal()
+        m.d.comb += [working.eq(bits_left != 0), takes.eq(~working & (~full | self.o.ready)), self.i.ready.eq(takes),
                      self.o.valid.eq(full & ~working), self.o.payload.last.eq(last)]
         with m.If(takes):
             m.d.sync += full.eq(self.i.valid)
             with m.If(self.i.valid):
-                m.d.sync += [left.eq(bits), last.eq(self.i.payload.last),
+                m.d.sync += [bits_left.eq(bits), last.eq(self.i.payload.last),
                              divisor.eq(self.i.payload.steps << 1 + max(0, -lift))]
         with m.If(working):
-            m.d.sync += left.eq(left - 1)
+            m.d.sync += bits_left.eq(bits_left - 1)
 
         for j in range(self._k):
             # The remainder, less than the divisor, over the bits of the dividend that are left and the quotient's.
             pair = Signal(len(divisor) + bits, name=f"pair_{j}", reset_less=True)
             remainder = Signal(len(divisor) + 1, name=f"remainder_{j}")
-            enough, start = Signal(name=f"enough_{j}"), Value.cast(self.i.payload.data[j]) << 1 + max(0, lift)
+            enough = Signal(name=f"enough_{j}")
+            start = Value.cast(self.i.payload.data[j]) << 1 + max(0, lift)
             m.d.comb += [remainder.eq(pair[bits - 1:]), enough.eq(remainder >= divisor)]
             with m.If(takes):
                 m.d.sync += pair.eq(start + (self.i.payload.steps << max(0, -lift)))

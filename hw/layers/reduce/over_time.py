@@ -64,11 +64,16 @@ class OverTimeLayer(wiring.Component):
         layer, streams, beats, queue = self._layer, self._streams, self._beats, self._queue
         m.submodules.queue = queue
         m.submodules.kept = kept = memory.Memory(shape=self._kept, depth=self._depth, init=[])
-        read, write = kept.read_port(domain="comb"), kept.write_port()
+        read = kept.read_port(domain="comb")
+        write = kept.write_port()
 
         # The block that comes, or that is read behind the last step; the stream whose turn it is.
-        leaving, moves, ends, beat = Signal(), Signal(), Signal(), Signal(range(max(2, beats)))
-        of, base = Signal(range(max(2, streams))), Signal(range(self._depth))
+        leaving = Signal()
+        moves = Signal()
+        ends = Signal()
+        beat = Signal(range(max(2, beats)))
+        stream_index = Signal(range(max(2, streams)))
+        base = Signal(range(self._depth))
         m.d.comb += [
             self.i.ready.eq(~leaving), moves.eq(Mux(leaving, queue.i.ready, self.i.valid)), ends.eq(beat == beats - 1),
             read.addr.eq(base + beat), write.addr.eq(base + beat),
@@ -78,15 +83,16 @@ class OverTimeLayer(wiring.Component):
             with m.If(ends):
                 m.d.sync += leaving.eq(~leaving & self.i.payload.last)
         with m.If(moves & ends & (leaving | ~self.i.payload.last)):
-            m.d.sync += [of.eq(Mux(of == streams - 1, 0, of + 1)),
-                         base.eq(Mux(of == streams - 1, 0, base + beats))]
+            m.d.sync += [stream_index.eq(Mux(stream_index == streams - 1, 0, stream_index + 1)),
+                         base.eq(Mux(stream_index == streams - 1, 0, base + beats))]
 
         # Steps of each stream's sequence: none, or how many of those that count.
         steps = Array([Signal(COUNT_BITS, name=f"steps_{n}") for n in range(streams)])
-        count, counts = Signal(COUNT_BITS), Signal()
-        m.d.comb += [count.eq(steps[of]), counts.eq(count != STEPS)]
+        count = Signal(COUNT_BITS)
+        counts = Signal()
+        m.d.comb += [count.eq(steps[stream_index]), counts.eq(count != STEPS)]
         with m.If(moves & ends):
-            m.d.sync += steps[of].eq(Mux(leaving, 0, count + counts))
+            m.d.sync += steps[stream_index].eq(Mux(leaving, 0, count + counts))
 
         # A mean sums up values plus half their range, which are those with the highest bit inverted.
         m.d.comb += [write.en.eq(self.i.valid & ~leaving & counts if self._mean else self.i.valid & ~leaving),
