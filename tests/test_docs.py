@@ -18,7 +18,7 @@ from circulant.sim.golden.rules import LAYER, NETWORK
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-MANUAL = [page for page in PAGES if "notes" not in page.parts and page.name not in ("CHANGELOG.md", "results.md")]
+MANUAL = [page for page in PAGES if "archive" not in page.parts and page.name not in ("CHANGELOG.md", "results.md")]
 EXTRA = ("material", "mkdocstrings", "mkdocs_click")
 MISSING = [name for name in EXTRA if importlib.util.find_spec(name) is None]
 

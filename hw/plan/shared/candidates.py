@@ -74,7 +74,7 @@ def candidates(group: Group, levels: int) -> Iterator[Candidate]:
 
 def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArrayShape, bool]]:
     """Each shape, and for a single layer once more where vectors that are adjacent save a group of columns; of several
-    layers with them the period was not always measured as predicted, see docs/notes/engine.md."""
+    layers with them the period was not always measured as predicted, see docs/archive/engine.md."""
     alone = group.streams == len(group.layers) == 1
     for shape in shapes:
         if not shape.split:
