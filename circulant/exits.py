@@ -1,10 +1,15 @@
 """How the command line ends: exit codes, what is said of an error, and standard streams that fail nobody."""
 import io
 import os
+import signal
 import sys
 import tempfile
+import threading
+import time
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any, NamedTuple
 
 import click
@@ -12,7 +17,8 @@ import click
 from circulant.sim.cosim import SimulationError
 from circulant.sim.refusal import Refusal, TimingMissed, ToolError, unusable
 
-__all__ = ["DEBUG", "FAILED", "INTERRUPTED", "MISSED", "REFUSED", "WRONG", "End", "code_of", "end_of", "steady_streams"]
+__all__ = ["DEBUG", "FAILED", "INTERRUPTED", "MISSED", "REFUSED", "WRONG", "End", "code_of", "end_of",
+           "interruptible", "steady_streams"]
 
 WRONG, REFUSED, FAILED, MISSED, INTERRUPTED = 1, 2, 3, 4, 130
 """Exit codes: the circuit is wrong; the input is refused; a tool, the disk or the program failed; a bitstream would be
@@ -20,6 +26,10 @@ too slow for its clock; interrupted."""
 
 DEBUG = "CIRCULANT_DEBUG"
 """Environment variable: when it is set, the traceback of an unexpected error is shown."""
+
+
+SAME_SECONDS = 1.0
+"""Time within which signals count as one: `timeout` and a terminal that closes send theirs twice."""
 
 
 class End(NamedTuple):
@@ -78,6 +88,33 @@ def _unexpected(error: BaseException) -> str:
             file.write(trace)
         where = f"please report it with the traceback in {name}"
     return f"circulant failed unexpectedly ({what}); {where}"
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """A block that SIGINT, SIGTERM and SIGHUP interrupt as Ctrl-C does, so that it ends its children and leaves nothing
+    behind; SIGINT also in a background job, whose shell has it ignored, and SIGHUP not under nohup.
+    """
+    last = -SAME_SECONDS
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        if time.monotonic() - last < SAME_SECONDS:
+            return
+        last = time.monotonic()
+        raise KeyboardInterrupt
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() \
+        else ()
+    before = {each: signal.getsignal(each) for each in signals}
+    for each, handler in before.items():
+        if each == signal.SIGINT or handler != signal.SIG_IGN:
+            signal.signal(each, interrupt)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler or signal.SIG_DFL)
 
 
 class _Outlet(io.FileIO):

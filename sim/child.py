@@ -1,49 +1,81 @@
-"""Child programs: each has a time limit, and ends together with everything that it started."""
+"""Child processes: each ends together with everything that it started, and with this process, whatever ends it."""
+import atexit
+import multiprocessing
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import IO
 
 from circulant.sim.refusal import ToolError
 
-__all__ = ["QUESTION_SECONDS", "overdue", "run"]
+__all__ = ["QUESTION_SECONDS", "end_with_parent", "overdue", "run", "started"]
 
 QUESTION_SECONDS = 60.0
 """Limit of a program that is only asked for its version or the like."""
+
+GUARD = Path(__file__).with_name("guard.py")
+
+_GUARDS: dict[int, subprocess.Popen[bytes]] = {}
+"""The guard of this process, by its number: a fork of it gets one of its own."""
+
+_LOCK = threading.Lock()
+
+
+@contextmanager
+def started(command: Sequence[str | Path], *, step: str, folder: Path | None = None,
+            environment: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL,
+            stdout: int | IO[str] = subprocess.PIPE, stderr: int = subprocess.PIPE
+            ) -> Iterator[subprocess.Popen[str]]:
+    """A program in a group of processes of its own, which is killed where this block leaves it running or fails, and
+    where this process is killed.
+
+    Parameters:
+        step: what it is at and with which file, as in "compiling designs/top.v".
+
+    Raises:
+        ToolError: when it cannot be started.
+    """
+    try:
+        process = subprocess.Popen([str(word) for word in command], cwd=folder, env=environment, text=True,
+                                   errors="replace", stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
+    except OSError as error:
+        raise ToolError(f"{Path(command[0]).name} must start for {step}, but it does not ({error.strerror}); check "
+                        f"that {command[0]} can be executed") from None
+    with process:
+        _tell(f"+{process.pid}")
+        whole = False
+        try:
+            yield process
+            whole = process.poll() is not None
+        finally:
+            if not whole:  # Its children may go on where it has ended itself, so the group is ended.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            _tell(f"-{process.pid}")
 
 
 def run(command: Sequence[str | Path], *, step: str, seconds: float, folder: Path | None = None,
         environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run a program to its end; returns exit status, standard output and standard error.
 
-    Whatever ends this call early ends the program and its children.
-
     Parameters:
-        step: what it is at and with which file, as in "compiling designs/top.v".
+        step: as that of `started`.
         seconds: its limit of time.
 
     Raises:
         ToolError: when it cannot be started, or has not ended in time.
     """
-    name = Path(command[0]).name
-    try:
-        process = subprocess.Popen([str(word) for word in command], cwd=folder, env=environment, text=True,
-                                   errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, start_new_session=True)
-    except OSError as error:
-        raise ToolError(f"{name} must start for {step}, but it does not ({error.strerror}); check that "
-                        f"{command[0]} can be executed") from None
-    with process:
+    with started(command, step=step, folder=folder, environment=environment) as process:
         try:
             said, complained = process.communicate(timeout=seconds)
-        except BaseException as error:  # Its children may go on where it has ended itself, so the group is ended.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise overdue(name, step, seconds) from None
-            raise
+        except subprocess.TimeoutExpired:
+            raise overdue(Path(command[0]).name, step, seconds) from None
     return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
 
 
@@ -56,3 +88,32 @@ def overdue(name: str, step: str, seconds: float, said: str = "") -> ToolError:
     return ToolError(f"{name} must end within {seconds:.0f} s, but it was still at work on {step}"
                      f"{f' ({said})' if said else ''} and was stopped; check whether the machine is overloaded, or the "
                      "input larger than it should be")
+
+
+def end_with_parent() -> None:
+    """Let this process, one of `multiprocessing`, be killed when the one that started it ends."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: BaseProcess) -> None:
+    parent.join()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _tell(word: str) -> None:
+    """Tell the guard of a group; the first one starts it."""
+    with _LOCK, suppress(BrokenPipeError):
+        if (guard := _GUARDS.get(os.getpid())) is None:
+            guard = subprocess.Popen([sys.executable, "-I", "-S", str(GUARD)], cwd="/", stdin=subprocess.PIPE,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, bufsize=0,
+                                     start_new_session=True)
+            _GUARDS[os.getpid()] = guard
+            atexit.register(_dismiss, guard)
+        assert guard.stdin is not None
+        guard.stdin.write(f"{word}\n".encode())
+
+
+def _dismiss(guard: subprocess.Popen[bytes]) -> None:
+    with guard:
+        pass

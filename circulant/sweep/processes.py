@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any
 
+from circulant.sim import child
 from circulant.sweep.work import failure
 
 __all__ = ["Processes", "side_by_side"]
@@ -14,8 +15,8 @@ __all__ = ["Processes", "side_by_side"]
 class Processes:
     """Processes that compute tasks side by side: started by the first tasks that need them, ended with this context.
 
-    They do not see an interruption and end with this process; their files are complete at any time. After one has ended
-    by itself, the next tasks get new ones.
+    They do not see an interruption and end with this process, whatever ends it; their files are complete at any time.
+    After one has ended by itself, the next tasks get new ones.
 
     Parameters:
         jobs: how many, 1 for this process alone.
@@ -34,8 +35,8 @@ class Processes:
             return
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
         if kind is not None:
-            for child in set(multiprocessing.active_children()) - self._others:
-                child.terminate()
+            for process in set(multiprocessing.active_children()) - self._others:
+                process.terminate()
 
     def submit(self, task: Callable[[], Any]) -> Future[Any]:
         """The result of a task to come."""
@@ -69,6 +70,7 @@ def side_by_side(tasks: Sequence[Callable[[], Any]], processes: Processes) -> It
 
 
 def _begin() -> None:
-    """One thread for each process; only the first one handles Ctrl-C."""
+    """One thread for each process, which ends with the first one; only that one handles Ctrl-C."""
+    child.end_with_parent()
     os.environ["OMP_NUM_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -4,7 +4,6 @@ Everything is looked up in the store first. Nothing is raised but interruptions:
 """
 import json
 import math
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -22,6 +21,7 @@ from circulant.run.sizing import options as hardware_options
 from circulant.run.untrained import path_costs
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
+from circulant.sim.files import temporaries
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown, words
@@ -287,9 +287,9 @@ def _simulated(design: Any, vectors: Any) -> float:
     with extras("circulant sweep"):
         from circulant.sim.cosim import verify
 
-    with tempfile.TemporaryDirectory(prefix="circulant-sweep-") as folder:
+    with temporaries.folder() as folder:
         try:
-            check = verify(design.write(Path(folder) / "design"), vectors)
+            check = verify(design.write(folder / "design"), vectors)
         except ToolError as error:  # The folder goes, and its name would make each failure another one.
             raise ToolError(str(error).replace(f"{folder}/", "")) from None
     if check.mismatches:

@@ -2,12 +2,11 @@
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from circulant.sim import child
-from circulant.sim.files import cache
+from circulant.sim.files import cache, temporaries
 from circulant.sim.files.files import discard
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal, ToolError
@@ -41,8 +40,7 @@ def library(files: Mapping[str, str], main: str) -> Path:
         os.utime(made)
         return made
     discard(made)
-    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
-        folder = Path(temporary)
+    with temporaries.folder() as folder:
         for name, text in files.items():
             (folder / name).write_text(text, "utf-8")
         fresh = folder / "fresh.so"

@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 import weakref
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache as cache_result
 from pathlib import Path
 
+from circulant.sim import child
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.toolchain import Toolchain
@@ -112,9 +112,9 @@ def build(manifest: Manifest, toolchain: Toolchain, *, waves: bool = False,
 @cache_result
 def waves_arguments() -> tuple[str, ...]:
     """Verilator's arguments for waves."""
-    includes = "".join(f"#include <{header}>\n" for header in FST)
-    found = subprocess.run(["g++", "-E", "-x", "c++", "-o", os.devnull, "-"], input=includes, text=True,
-                           capture_output=True, check=False)
+    includes = [word for header in FST for word in ("-include", header)]
+    found = child.run(["g++", "-E", "-x", "c++", "-o", os.devnull, *includes, os.devnull],
+                      step="telling which headers it has", seconds=child.QUESTION_SECONDS)
     return ("--trace-vcd",) if found.returncode else ("--trace-fst",)
 
 
@@ -157,8 +157,8 @@ def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, waves: bool, po
     """Compile in a folder of its own, and move the executable into place, with its hash behind it."""
     staging = Path(tempfile.mkdtemp(prefix=temporaries.prefix(entry.name), dir=entry.parent))
     try:
-        with tempfile.TemporaryDirectory(prefix="circulant-", dir=_place(entry.parent)) as temporary, naming(temporary):
-            executable = _compile(Path(temporary).resolve(), manifest, toolchain, poll, waves=waves)
+        with temporaries.folder(_place(entry.parent)) as temporary, naming(temporary):
+            executable = _compile(temporary.resolve(), manifest, toolchain, poll, waves=waves)
             (staging / manifest.top).write_bytes(cache.sealed(executable.read_bytes()))
         for path in (staging / manifest.top, staging):
             os.chmod(path, 0o755)

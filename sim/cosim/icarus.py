@@ -6,7 +6,6 @@ bench is ``icarus_bench.v`` with the names of the design, and files of beats.
 """
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.simulate import job_of
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.verification import fitted
+from circulant.sim.files import temporaries
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
 
@@ -89,8 +89,8 @@ def run(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = Tru
         runs += [Run("stalled", tuple(some[:STALLED]), idle="short", pause="short"),
                  Run("after reset in the middle of a sequence", tuple(some[:CUT]), interrupted=tuple(some[CUT:]))]
     job = job_of(manifest, tuple(runs), played, patience)
-    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
-        outcome = replay(manifest, job, Path(temporary), seed=seed, seconds=seconds)
+    with temporaries.folder() as folder:
+        outcome = replay(manifest, job, folder, seed=seed, seconds=seconds)
     check.require_stream_rules(job, outcome, manifest.output, played)
     compared = check.compare(job, outcome, manifest.output, played)
     return FourState(compared.words, compared.mismatches, compared.first, outcome.cycles)

@@ -1,6 +1,5 @@
 """Runs the harness, or the simulator's own program: a job goes in, what was recorded comes out."""
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
@@ -16,6 +15,7 @@ from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
+from circulant.sim.files import temporaries
 from circulant.sim.files.writing import naming
 from circulant.sim.refusal import Refusal, ToolError
 
@@ -149,8 +149,7 @@ def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: 
         save, load: write its input to the folder, and read what it has recorded there.
         total: sequences.
     """
-    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, naming(temporary):
-        folder = Path(temporary)
+    with temporaries.folder() as folder, naming(folder):
         for image in manifest.images:
             shutil.copyfile(image, folder / image.name)
         save(folder)

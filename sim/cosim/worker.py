@@ -2,18 +2,15 @@
 process, so it gets one of its own."""
 import json
 import os
-import signal
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from circulant.sim import child
+from circulant.sim.files import temporaries
 
 __all__ = ["complaint", "main", "run"]
 
@@ -26,8 +23,7 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
         poll: Callable[[], object], step: str, seconds: float) -> int:
     """Run cocotb's runner in ``folder``, everything it says in ``log``; returns the exit status.
 
-    Whatever ends this call early, an exception of ``poll`` or an interrupt, ends the whole process group. Should this
-    process be killed, the group sees its pipe close and ends as well.
+    Whatever ends this call early, an exception of ``poll`` or an interrupt, ends the whole process group.
 
     Parameters:
         action: "build", "test" or "drive".
@@ -39,15 +35,13 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
     Raises:
         ToolError: when there was none for that long.
     """
-    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, log.open("w") as output:
-        file = Path(temporary) / "specification.json"
+    with temporaries.folder() as temporary, log.open("w") as output:
+        file = temporary / "specification.json"
         file.write_text(json.dumps(specification))
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from circulant.sim.cosim import worker; worker.main()", action, str(file)],
-            cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            env={**environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        command = [sys.executable, "-c", "from circulant.sim.cosim import worker; worker.main()", action, str(file)]
         seen, since = None, time.monotonic()
-        try:
+        with child.started(command, step=step, folder=folder, stdout=output, stderr=subprocess.STDOUT, environment={
+                **environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}) as process:
             while True:
                 try:
                     return process.wait(POLL_SECONDS)
@@ -57,14 +51,6 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
                         since = time.monotonic()
                     if time.monotonic() - since > seconds:
                         raise child.overdue(TOOL[action], step, seconds, last_line(log)) from None
-        except BaseException:  # Its children may go on where it has ended itself, so the group is ended.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
-        finally:
-            if process.stdin is not None:
-                process.stdin.close()
 
 
 def last_line(log: Path) -> str:
@@ -80,16 +66,10 @@ def complaint(log: Path) -> str:
     return (chosen or lines or ["it said nothing"])[-1].replace(f"{log.parent}/", "")
 
 
-def _end_with_parent() -> None:
-    os.read(0, 1)  # Not through sys.stdin, whose lock would be held when the interpreter ends.
-    os.killpg(0, signal.SIGKILL)
-
-
 def main() -> None:
     """The worker itself: the runner's method, or "drive" for the simulator's own program, and the file of its arguments
     are those of the command line."""
     action, specification = sys.argv[1:]
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     arguments = json.loads(Path(specification).read_text())
     if action == "drive":
         sys.exit(subprocess.run(**arguments, check=False).returncode)

@@ -7,17 +7,19 @@ import hashlib
 import os
 import platform
 import re
+import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 from circulant.sim.files.files import discard
 
-__all__ = ["STALE_SECONDS", "prefix", "sweep"]
+__all__ = ["STALE_SECONDS", "folder", "prefix", "sweep"]
 
 STALE_SECONDS = 24 * 3600
-"""Age at which a temporary is left by whatever process."""
+"""Age at which a temporary of another machine, or of another space of process numbers, counts as left."""
 
 _NAME = re.compile(r"\.(?P<name>.+)\.(?P<origin>[0-9a-f]{8})-(?P<process>\d{1,10})\.[a-z0-9_]{8}")
 
@@ -27,6 +29,19 @@ _SWEPT: set[tuple[int, str]] = set()
 def prefix(name: str) -> str:
     """The prefix of a temporary that is to become ``name``, for `tempfile`."""
     return f".{name}.{_origin()}-{os.getpid()}."
+
+
+@contextmanager
+def folder(where: Path | None = None) -> Iterator[Path]:
+    """A folder to work in until the block ends; those that killed processes left beside it are swept.
+
+    Parameters:
+        where: the folder around it, that of the system where none is given.
+    """
+    around = where or Path(tempfile.gettempdir())
+    sweep(around)
+    with tempfile.TemporaryDirectory(dir=around, prefix=prefix("circulant")) as made:
+        yield Path(made)
 
 
 def sweep(folder: Path) -> None:
@@ -43,7 +58,8 @@ def sweep(folder: Path) -> None:
             found = _NAME.fullmatch(entry.name)
             if found and _left(found["origin"], int(found["process"]), Path(entry.path)):
                 _restore(Path(entry.path), folder / found["name"])
-                discard(Path(entry.path))
+                with suppress(OSError):  # That of another user stays.
+                    discard(Path(entry.path))
 
 
 def _restore(temporary: Path, folder: Path) -> None:
@@ -54,10 +70,12 @@ def _restore(temporary: Path, folder: Path) -> None:
 
 
 def _left(origin: str, process: int, path: Path) -> bool:
-    with suppress(OSError):
-        if time.time() - path.lstat().st_mtime > STALE_SECONDS:
-            return True
-    return origin == _origin() and not _alive(process)
+    if origin == _origin():
+        return not _alive(process)
+    try:
+        return time.time() - path.lstat().st_mtime > STALE_SECONDS
+    except OSError:
+        return False
 
 
 def _alive(process: int) -> bool:

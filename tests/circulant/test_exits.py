@@ -2,6 +2,7 @@
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from circulant.exits import code_of, end_of
 from circulant.sim.cosim import SimulationError
 from circulant.sim.refusal import Refusal, ToolError
+from tests.processes import alive, soon
 
 PROGRAM = [sys.executable, "-c", "from circulant.cli import main; main()"]
 
@@ -133,3 +135,71 @@ def test_a_full_disk_names_the_file(finished):
     assert re.fullmatch(rf"{finished.folder}/\S+\.(png|html) could not be written: File too large; make room, and run "
                         r"the same command again\n", done.stderr)
     assert not list(finished.folder.glob(".*")), "a file that is not whole goes"
+
+
+AT_WORK = """
+import click
+from circulant import cli
+from circulant.sim import child
+from circulant.sim.files import temporaries
+
+@click.command
+def work():
+    with temporaries.folder() as folder:
+        (folder / "big").write_text("")
+        with child.started(["sleep", "60"], step="a test") as process:
+            print(process.pid, flush=True)
+            process.wait()
+
+cli.COMMANDS["work"] = "__main__:work"
+cli.main(["work"])
+"""
+
+
+def ignoring(*signals):
+    """As a shell starts a background job, or nohup any."""
+    return lambda: [signal.signal(each, signal.SIG_IGN) for each in signals]
+
+
+@pytest.fixture
+def at_work(tmp_path):
+    """Starts a command whose child runs and whose folder is there; kills what is left."""
+    running = []
+
+    def start(*ignored):
+        process = subprocess.Popen([sys.executable, "-c", AT_WORK], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env={**os.environ, "TMPDIR": str(tmp_path)}, preexec_fn=ignoring(*ignored))
+        running.append(process)
+        return process, int(process.stdout.readline())
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_interrupted_in_the_background_leaves_nothing(at_work, tmp_path, how):
+    process, below = at_work(signal.SIGINT)
+    process.send_signal(how)
+    process.send_signal(how)  # As `timeout` does.
+    said = process.communicate(timeout=60)[1]
+    assert (process.returncode, said.strip()) == (130, "Interrupted; what earlier steps wrote stays usable.")
+    assert not alive(below) and list(tmp_path.iterdir()) == []
+
+
+def test_a_command_under_nohup_outlives_its_terminal(at_work):
+    process, below = at_work(signal.SIGHUP)
+    process.send_signal(signal.SIGHUP)
+    assert not soon(lambda: not alive(below), 0.5) and process.poll() is None
+
+
+def test_the_next_command_sweeps_what_a_killed_one_left(at_work, tmp_path):
+    process, below = at_work()
+    process.kill()
+    process.wait()
+    assert soon(lambda: not alive(below))
+    assert len(list(tmp_path.iterdir())) == 1
+    subprocess.run([*PROGRAM, "--version"], env={**os.environ, "TMPDIR": str(tmp_path)}, check=True,
+                   stdout=subprocess.DEVNULL)
+    assert list(tmp_path.iterdir()) == []

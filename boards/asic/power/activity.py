@@ -7,7 +7,6 @@ in a cycle at the most; what it does before it settles is not counted.
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from circulant.boards.tools import run
 from circulant.sim import artifact, design
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.design import hashes
+from circulant.sim.files import temporaries
 from circulant.sim.files.cache import damage, sealed, store
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.refusal import Refusal, ToolError
@@ -112,9 +112,9 @@ def _player() -> Path:
     folder = store("player")
     kept = folder / key
     if damage(kept, program=True):
-        with tempfile.TemporaryDirectory(dir=folder) as temporary:
-            made = Path(temporary) / "play"
-            run([compiler(), "-std=c++17", "-O2", "-o", str(made), str(PLAYER)], folder=Path(temporary),
+        with temporaries.folder(folder) as temporary:
+            made = temporary / "play"
+            run([compiler(), "-std=c++17", "-O2", "-o", str(made), str(PLAYER)], folder=temporary,
                 step="compiling the player of netlists")
             made.write_bytes(sealed(made.read_bytes()))
             made.chmod(0o755)

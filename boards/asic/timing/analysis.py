@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from circulant.sim import child
 from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["Analysis", "Late", "Stage", "Timing", "constraints", "found"]
@@ -102,8 +103,9 @@ class Analysis:
         self._netlist, self._work, self._scale, self._mhz = netlist, netlist.parent, scale, mhz
         program = found()
         (self._work / "timing.sdc").write_text(_scaled(mhz, scale))
-        self._process = subprocess.Popen([program, "-no_splash"], cwd=self._work, text=True, stdin=subprocess.PIPE,
-                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        self._child = child.started([program, "-no_splash"], step=f"the timing of {netlist}", folder=self._work,
+                                    stdin=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self._process = self._child.__enter__()
         try:
             self._ask(*(f"read_liberty {name}" for name in libraries), f"read_verilog {netlist.name}",
                       f"link_design {top}", "source timing.sdc")
@@ -119,8 +121,7 @@ class Analysis:
 
     def close(self) -> None:
         """End the process."""
-        with self._process:
-            self._process.kill()
+        self._child.__exit__(None, None, None)
 
     def _ask(self, *commands: str) -> None:
         """Have commands carried out.

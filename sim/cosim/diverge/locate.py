@@ -1,6 +1,5 @@
 """Finds the first value inside a circuit that differs from the golden model."""
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import planned
+from circulant.sim.files import temporaries
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import leaves
@@ -113,8 +113,7 @@ def locate(manifest: Manifest, network: Network, played: Played, runs: Sequence[
     x = played.inputs[at][turn::manifest.streams]
     taps = taps_of([layer.name for layer in leaves(network.layers)], network.traced(_sample(network, x)),
                    "".join(path.read_text() for path in manifest.verilog))
-    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
-        folder = Path(temporary)
+    with temporaries.folder() as folder:
         shown, files = _instrument(manifest, taps, folder)
         for n, run in enumerate(runs):
             work = folder / str(n)

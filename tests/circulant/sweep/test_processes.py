@@ -1,7 +1,23 @@
 import os
+import signal
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
+
+import pytest
 
 from circulant.sweep.processes import Processes, side_by_side
+from tests.processes import alive, soon
+
+AT_WORK = """
+import os, time
+from functools import partial
+from circulant.sweep.processes import Processes
+with Processes(2) as processes:
+    print(*{each.result() for each in [processes.submit(os.getpid) for _ in range(4)]}, flush=True)
+    processes.submit(partial(time.sleep, 60)).result()
+"""
 
 
 def test_tasks_of_two_phases_share_the_processes():
@@ -21,3 +37,13 @@ def test_the_end_of_a_process_is_a_reason():
     for result in found.values():
         assert result["reason"].startswith("BrokenProcessPool: ")
     assert isinstance(later[0], int), "the next tasks get new processes"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are found in /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_they_end_with_a_process_that_is_killed(how):
+    with subprocess.Popen([sys.executable, "-c", AT_WORK], stdout=subprocess.PIPE, text=True) as parent:
+        numbers = [int(word) for word in parent.stdout.readline().split()]
+        assert numbers and all(map(alive, numbers))
+        parent.send_signal(how)
+    assert soon(lambda: not any(map(alive, numbers))), "no process may be left"
