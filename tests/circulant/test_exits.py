@@ -167,8 +167,9 @@ def at_work(tmp_path):
     running = []
 
     def start(*ignored):
-        process = subprocess.Popen([sys.executable, "-c", AT_WORK], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, env={**os.environ, "TMPDIR": str(tmp_path)}, preexec_fn=ignoring(*ignored))
+        process = subprocess.Popen(
+            [sys.executable, "-c", AT_WORK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)}, preexec_fn=ignoring(*ignored))
         running.append(process)
         return process, int(process.stdout.readline())
 

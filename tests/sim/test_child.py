@@ -76,7 +76,8 @@ def test_a_program_ends_with_a_block_that_leaves_it_running() -> None:
 
 def test_the_guard_ends_with_its_process() -> None:
     """It says nothing, and no warning is given of it."""
-    program = LONG.replace("echo $$; sleep 60 & wait", "exit 0") + "; print(child._GUARDS[__import__('os').getpid()].pid)"
+    program = LONG.replace("echo $$; sleep 60 & wait", "exit 0") + (
+        "; print(*(each.pid for each in child._GUARDS.values()))")
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
     assert not alive(int(done.stdout)) and not done.stderr
 
