@@ -23,6 +23,9 @@ __all__ = ["collect", "document", "keep", "train", "write"]
 SEEDS = 10
 """Seeds from 0 that are looked for."""
 
+UNITS = {"": "512 units", "-256": "256 units"}
+"""Sizes of the speech models, by the end of their names."""
+
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
@@ -65,7 +68,7 @@ def collect(below: Path = FOLDER, experiments: Iterable[str] = EXPERIMENTS, kept
 
 
 def _figures(row: Row, trained: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    first = next(iter(trained.values()))
+    seed, first = next(iter(trained.items()))
     metric = first["metric"]
     scores = {seed: {stage: record[metric][stage] for stage in record[metric]} for seed, record in trained.items()}
     linear = {name: matrix for name, matrix in first["matrices"].items() if not name.startswith("conv")}
@@ -73,6 +76,7 @@ def _figures(row: Row, trained: Mapping[int, Mapping[str, Any]]) -> dict[str, An
         "metric": metric, "scores": scores,
         "epochs": {seed: len(record["history"]) for seed, record in trained.items()},
         "block_sizes": sorted({matrix["block_size"] for matrix in first["matrices"].values()}),
+        "command": "circulant " + shlex.join(row.arguments(seed)),
         "weights": compression(first["matrices"]), "linear": compression(linear), "data": first["experiment"]["data"],
         "seconds": mean(record["seconds"] for record in trained.values()),
         "processor_seconds": mean(record.get("processor_seconds", record["seconds"]) for record in trained.values()),
@@ -129,10 +133,7 @@ def document(found: Mapping[str, Any], written: Mapping[str, str] | None = None)
                  "circulant matrices | target | epochs | processor time |", "|---|---|---|---|---|---|---|---|---|"]
         lines += [_line(label, entry) for label, entry in entries.items()]
         machines = sorted({machine for entry in entries.values() for machine in entry["machines"]})
-        first = {label: min(entry["scores"]) for label, entry in entries.items()}
-        lines += ["", f"Trained on {'; '.join(machines) or 'the machine named above'}. The first seed of each row:", "",
-                  "```sh", *("circulant " + shlex.join(row.arguments(first[row.label])) for row in rows(experiment)
-                             if row.label in entries), "```", ""]
+        lines += ["", f"`{experiment}`, trained on {'; '.join(machines) or 'the machine named above'}.", ""]
         parts.append("\n".join(lines))
     return "\n".join([*parts, *_orderings(found)])
 
@@ -164,7 +165,7 @@ def _minutes(seconds: float) -> str:
 
 def _orderings(found: Mapping[str, Any]) -> list[str]:
     """E-RNN's statements about block sizes and cells, beside what was measured."""
-    lines = [line for units in ("", "-256") for line in (*_later_layers(found, units), *_cells(found, units))]
+    lines = [line for units in UNITS for line in _later_layers(found, units)] + _cells(found)
     return ["## Orderings of E-RNN", "", *lines, ""] if lines else []
 
 
@@ -177,13 +178,17 @@ def _later_layers(found: Mapping[str, Any], units: str) -> Iterator[str]:
                    f"{_seeds(gains)}: {_verdict(gains)}.")
 
 
-def _cells(found: Mapping[str, Any], units: str) -> Iterator[str]:
-    both = [found[name] for name in (f"speech-gru{units}", f"speech-lstm{units}") if name in found]
-    if len(both) == 2:
-        for label in (label for label in both[0] if label in both[1] and both[0][label]["losses"]):
-            if apart := _apart(*(entries[label]["scores"] for entries in both)):
-                yield (f"- GRU near LSTM, row {label} of `speech-gru{units}` and `speech-lstm{units}`: the GRU's error "
-                       f"rate less the LSTM's is {spread(apart, 100, '+')} points over {_seeds(apart)}.")
+def _cells(found: Mapping[str, Any]) -> list[str]:
+    apart: dict[str, dict[str, str]] = {}
+    for units in UNITS:
+        gru, lstm = (found.get(f"speech-{cell}{units}", {}) for cell in ("gru", "lstm"))
+        for label in (label for label in gru if label in lstm and gru[label]["losses"]):
+            if values := _apart(gru[label]["scores"], lstm[label]["scores"]):
+                apart.setdefault(label, {})[units] = f"{spread(values, 100, '+')} ({len(values)})"
+    head = ["- GRU near LSTM: the GRU's error rate less the LSTM's, in points; the number of seeds in brackets:", "",
+            f"| row | {' | '.join(UNITS.values())} |", "|---|---|---|"]
+    return [*head, *(f"| {label} | {' | '.join(its.get(units, '') for units in UNITS)} |"
+                     for label, its in apart.items())] if apart else []
 
 
 def _apart(first: Mapping[int, Any], second: Mapping[int, Any]) -> list[float]:

@@ -173,8 +173,8 @@ def test_rows_are_compared_by_the_seeds_that_both_have(tmp_path):
         for seed in (0, 1):
             trained(row(experiment, "start"), seed, 0.45, tmp_path, "phone_error_rate")
     said = results.document(results.collect(tmp_path, kept=tmp_path / "kept")).partition("## Orderings")[2]
-    assert "the GRU's error rate less the LSTM's is +0.30 points over one seed" in said
-    assert "row k16 of" not in said, "they have no seed in common"
+    assert "\n| k8 | +0.30 (1) |  |\n" in said
+    assert "| k16 |" not in said, "they have no seed in common"
     assert "later layer" not in said, "they have no seed in common"
 
 
@@ -182,8 +182,8 @@ def test_the_command_of_a_row_is_that_of_a_seed_it_has(tmp_path):
     for label, seeds in (("start", (1, 2)), ("k8", (2,))):
         for seed in seeds:
             trained(row("speech-gru", label), seed, 0.45, tmp_path, "phone_error_rate")
-    said = results.document(results.collect(tmp_path, kept=tmp_path / "kept"))
-    commands = [line for line in said.splitlines() if line.startswith("circulant train")]
+    found = results.collect(tmp_path, kept=tmp_path / "kept")["speech-gru"]
+    commands = [entry["command"] for entry in found.values()]
     assert [command.split("--out ")[1].split()[0] for command in commands] == [
         "runs/results/speech-gru/start-s1", "runs/results/speech-gru/k8-s2"]
     assert "training.seed=2" in commands[1] and "training.dense=runs/results/speech-gru/start-s2" in commands[1]
