@@ -8,8 +8,8 @@ from circulant.arguments import JSON, RUNS, say
 from circulant.experiment import DEFAULT, load
 from circulant.extras import extras
 from circulant.progress import Bars
+from circulant.run.integrity import played_of
 from circulant.run.run_folder import Run, require
-from circulant.sim.vectors import Vectors
 
 __all__ = ["asic"]
 
@@ -62,12 +62,13 @@ def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | No
 
     run = Run(folder, load(folder))
     require(run, "generate")
+    vectors = played_of(run, require(run, "quantize"))[1] if samples else None
     cells, known = library(names)
     with Bars(Console(stderr=True)) as bars:
         made = made_of(run.path("hardware"), out or run.path(f"asic/{cells.name}"), cells, known, mhz=mhz or known.mhz,
                        gating=gating, scan=scan, macros=model(
                            cells.gate_area, cells.voltage, least or LEAST, table, least_rom or LEAST_ROM),
-                       vectors=Vectors.load(run.path("vectors.npz")) if samples else None, samples=samples,
+                       vectors=vectors, samples=samples,
                        timed=timed, simulator=simulator or "", show=bars)
     figures = made.as_json()
     say(figures, as_json, *lines(figures))

@@ -29,6 +29,8 @@ from circulant.boards.asic.timing.analysis import Timing, found
 from circulant.boards.asic.timing.closure import closed
 from circulant.boards.flow import Show, silent
 from circulant.sim import artifact, design
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.verification import fitted
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.refusal import Refusal, TimingMissed
 from circulant.sim.vectors import Vectors
@@ -120,12 +122,14 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
         simulator: plays the same sequences, too; see `circulant.boards.asic.simulation`. Empty for none.
 
     Raises:
-        Refusal: when a tool or a cell is missing.
+        Refusal: when a tool or a cell is missing, or the vectors are not those of the design.
         ToolError: when a tool fails.
         TimingMissed: when the clock is not reached.
     """
     folder, out, start = Path(folder), Path(out), time.monotonic()
     described = design.read(folder)
+    if vectors is not None:
+        fitted(Manifest.load(folder), vectors.first(samples))
     program()
     if timed:
         found()

@@ -9,7 +9,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["design_hash", "network_of", "require_verified", "vectors_of"]
+__all__ = ["design_hash", "network_of", "played_of", "require_verified", "vectors_of"]
 
 
 def network_of(run: Run, quantized: Mapping[str, Any]) -> Network:
@@ -38,6 +38,19 @@ def vectors_of(run: Run, quantized: Mapping[str, Any]) -> Vectors:
         raise Refusal(f"{path} must be the vectors of quantization.json beside it, but they are others; run "
                       f"{run.command('quantize')} again")
     return vectors
+
+
+def played_of(run: Run, quantized: Mapping[str, Any]) -> tuple[Network, Vectors]:
+    """Network and vectors as hardware and C have them: with the choice of the largest output where the run asks for it.
+
+    Raises:
+        Refusal: as `network_of` and `vectors_of`.
+    """
+    network, vectors = network_of(run, quantized), vectors_of(run, quantized)
+    if not run.experiment.hardware.argmax:
+        return network, vectors
+    network = network.with_argmax()
+    return network, network.chosen(vectors)
 
 
 def design_hash(run: Run, generated: Mapping[str, Any] | None = None) -> str:

@@ -7,9 +7,10 @@ import numpy as np
 
 from circulant.extras import extras
 from circulant.progress import Show, silent
+from circulant.run.integrity import played_of
 from circulant.run.run_folder import Run, record, require
 from circulant.run.sizing import levels
-from circulant.run.steps import STAGES, budget, design_hash, network_of, vectors_of
+from circulant.run.steps import STAGES, budget, design_hash
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.golden.network import Network
 
@@ -34,7 +35,8 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:
         from circulant.sim.cosim import exchange
 
     quantized, generated = require(run, "quantize"), require(run, "generate")
-    network, vectors, other = network_of(run, quantized), vectors_of(run, quantized), Network.load(folder)
+    (network, vectors), loaded = played_of(run, quantized), Network.load(folder)
+    other = loaded.with_argmax() if run.experiment.hardware.argmax else loaded
     design_hash(run, generated)
     start = time.perf_counter()
     words = writes_for(run.path("hardware"), network, other, multipliers=budget(run.experiment, network),
@@ -46,5 +48,5 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:
 
     few = vectors.first(SEQUENCES)
     checked = exchange(run.path("hardware"), network, other, words, few.inputs, lengths=few.lengths, progress=progress)
-    return record(run, "reload", {"hashes": {"network": network.hash, "other": other.hash}, "other": other.name,
-                                  "exchange": checked.as_json(), "seconds": time.perf_counter() - start})
+    return record(run, "reload", {"hashes": {"network": quantized["hashes"]["network"], "other": loaded.hash},
+                                  "other": other.name, "exchange": checked.as_json(), "seconds": time.perf_counter() - start})

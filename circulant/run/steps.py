@@ -14,7 +14,7 @@ from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
 from circulant.kit.kit import CLOCK_MHZ, write_kit
 from circulant.progress import Show, leads, silent
-from circulant.run.integrity import design_hash, network_of, vectors_of
+from circulant.run.integrity import design_hash, network_of, played_of, vectors_of
 from circulant.run.kept import data_of, keep_data, keep_float, model_of
 from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_design, require_one_size
@@ -216,12 +216,11 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         from circulant.hw import generate as design_of
     quantized = require(run, "quantize")
     run.require_writable()
-    network, vectors = network_of(run, quantized), vectors_of(run, quantized)
+    network, (_, vectors) = network_of(run, quantized), played_of(run, quantized)
     start = time.perf_counter()
     show("Verilog", 0, 0)
     design = design_of(network, **options(run.experiment, network))
     fit_of(run.experiment.board.device, design.manifest["resources"])
-    vectors = network.with_argmax().chosen(vectors) if run.experiment.hardware.argmax else vectors
     design.write(run.path("hardware"))
     write_kit(run.path("hardware"), vectors, clock_mhz=clock(run.experiment) or CLOCK_MHZ)
     return record(run, "generate", {
@@ -247,12 +246,9 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
 
     quantized = require(run, "quantize")
     run.require_writable()
-    network, vectors = network_of(run, quantized), vectors_of(run, quantized)
+    network, vectors = played_of(run, quantized)
     start = time.perf_counter()
     show("C", 0, 0)
-    if run.experiment.hardware.argmax:
-        network = network.with_argmax()
-        vectors = network.chosen(vectors)
     design = c_of(network, vectors)
     design.write(run.path("c"))
     return record(run, "generate --target c", {
@@ -275,10 +271,7 @@ def simulate(run: Run, show: Show = silent, *, trace: bool = False) -> dict[str,
         from circulant.sim.cosim.diverge import diverging
     quantized, generated = require(run, "quantize"), require(run, "generate")
     run.require_writable()
-    vectors, network = vectors_of(run, quantized), network_of(run, quantized)
-    if run.experiment.hardware.argmax:
-        network = network.with_argmax()
-        vectors = network.chosen(vectors)
+    network, vectors = played_of(run, quantized)
     hashes = {"design": design_hash(run, generated), "vectors": quantized["hashes"]["vectors"]}
     vectors = vectors.first(run.experiment.simulation.samples)
 

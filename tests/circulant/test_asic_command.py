@@ -5,10 +5,16 @@ import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from circulant.experiment import Experiment, Hardware
+from circulant.hw import generate
+from circulant.run.integrity import design_hash
+from circulant.run.run_folder import Run, record
 from circulant.sim.vectors import Vectors
 from tests.boards.asic import tiny
+from tests.circulant.conftest import make_trained
 
 
 @pytest.fixture
@@ -17,6 +23,7 @@ def run(tmp_path, monkeypatch):
     from circulant import asic_command
 
     monkeypatch.setattr(asic_command, "require", lambda run, step: None)
+    monkeypatch.setattr(asic_command, "played_of", lambda run, _: (None, Vectors.load(run.path("vectors.npz"))))
     monkeypatch.setattr(asic_command, "load", lambda folder: None)
     monkeypatch.setattr(asic_command, "Run", lambda folder, experiment: type("R", (), {"path": folder.joinpath}))
     return tmp_path
@@ -98,8 +105,27 @@ def test_a_clock_that_is_missed_ends_with_4_and_a_wrong_netlist_with_1(designed,
     netlist = (designed / "asic/tiny/netlist.v").read_text()
     assert said[2] in netlist and f"  {said[5]} " in netlist
 
-    # The same mapping, with vectors of another network: the netlist does not give them.
+    # The same mapping, with outputs of another network: the netlist does not give them.
     vectors = Vectors.load(designed / "vectors.npz")
     replace(vectors, outputs=vectors.outputs + 1).save(designed / "vectors.npz")
     code, out, _ = call("asic", designed, "--library", designed / "tiny.lib", "--mhz", "5000", "--no-timing")
     assert code == 1 and "16 output words of the netlist compared, 16 mismatches" in out
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyosys") is None, reason="pyosys is not installed (circulant[synthesis])")
+def test_a_design_that_gives_the_class_alone_is_played_against_the_class(tmp_path, call):
+    run = Run(tmp_path / "spotter", Experiment("spotter", hardware=Hardware(2, argmax=True)))
+    network, inputs = tiny.network(), np.random.default_rng(1).normal(0, 0.5, (6, 6))
+    network.save(run.folder)
+    make_trained(run)
+    record(run, "quantize", {
+        "hashes": {"network": network.hash, "vectors": network.vectors(inputs).save(run.path("vectors.npz"))},
+        "metric": "accuracy", "accuracy": {"quantized": 1.0}, "seconds": 1.0})
+    generate(network, multipliers=2, levels=9, objective="throughput", argmax=True).write(run.path("hardware"))
+    record(run, "generate", {"hashes": {"network": network.hash, "design": design_hash(run)}, "seconds": 1.0,
+                             "hardware": {"multipliers": 2, "memory_bits": 1,
+                                          "multiplications": {"per_step": 1, "per_sequence": 1}}})
+    (tmp_path / "tiny.lib").write_text(tiny.liberty())
+    code, out, err = call("asic", run.folder, "--library", tmp_path / "tiny.lib", "--no-timing", "--samples", "5")
+    assert code == 0, err
+    assert "5 output words of the netlist compared, 0 mismatches" in out

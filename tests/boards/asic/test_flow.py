@@ -2,6 +2,7 @@
 import importlib.util
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -81,6 +82,17 @@ def test_a_missing_opensta_is_refused_before_any_work(made, monkeypatch, tmp_pat
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refusal, match=r"^Timing needs OpenSTA, but PATH has no sta; install it \(on Debian: apt"):
         asic(design, tmp_path / "out", found, OWN, mhz=50.0, macros=model(found.gate_area, 1.0))
+    assert not (tmp_path / "out").exists()
+
+
+def test_vectors_of_another_network_are_refused_before_any_work(made, tmp_path):
+    design, vectors, found, _, _ = made
+    whole = tiny.network()
+    for given, message in ((whole.with_argmax().chosen(vectors), "The vectors must be those of the network that "),
+                           (replace(vectors, outputs=vectors.outputs[:, :1]), "Output vectors must be of 4 elements ")):
+        with pytest.raises(Refusal, match=f"^{message}"):
+            asic(design, tmp_path / "out", found, OWN, mhz=50.0, timed=False, macros=model(found.gate_area, 1.0),
+                 vectors=given)
     assert not (tmp_path / "out").exists()
 
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,8 @@ from circulant import hw
 from circulant.cli import main
 from circulant.experiment import Experiment, Hardware
 from circulant.hw.reload_words import writes_for
+from circulant.run.integrity import design_hash
+from circulant.run.reload import reload
 from circulant.run.run_folder import Run, record
 from circulant.sim import cosim
 from circulant.sim.cosim import Exchange, Mismatch
@@ -66,6 +69,26 @@ def test_the_words_are_kept_with_what_came_of_them(run, monkeypatch, capsys, wro
     assert body["hashes"] == {"network": sha, "other": Network.load(other).hash}
     assert body["exchange"]["words_written"] == len(words)
     assert f"{len(words):,} words" in capsys.readouterr().out
+
+
+def test_a_design_that_gives_the_class_alone_is_loaded_with_the_choice(run, monkeypatch, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "class")
+    this = Run(folder, replace(run.experiment, hardware=Hardware(40, reloadable=True, argmax=True)))
+    network, other = Network.load(folder), Network.load(run.folder.parent / "other")
+    shutil.rmtree(this.path("hardware"))
+    hw.generate(network, multipliers=40, reloadable=True, objective="throughput", argmax=True).write(
+        this.path("hardware"))
+    body = json.loads(this.path("generation.json").read_text())
+    record(this, "generate", {"hashes": body["hashes"] | {"design": design_hash(this)}, "seconds": 1.0,
+                              "hardware": body["hardware"]})
+    seen = []
+    monkeypatch.setattr(cosim, "exchange", lambda folder, *networks, **options: seen.append(networks) or Exchange(
+        1, words_compared=1, mismatches=0, first=None, values_compared=1, wrong_values=0, cycles=1, simulator="V"))
+    reload(this, run.folder.parent / "other")
+    (first, second, *_), = seen
+    assert (first.hash, second.hash) == (network.with_argmax().hash, other.with_argmax().hash)
+    kept = json.loads(this.path("reload.json").read_text())["hashes"]
+    assert kept == {"network": network.hash, "other": other.hash}
 
 
 def test_the_words_belong_to_the_design_as_it_was_generated(run):
