@@ -23,6 +23,22 @@ __all__ = ["FITTED", "designs", "fit", "image", "measure"]
 MORE = [Point("lstm", 32, 64, 8, 110), Point("gru", 16, 32, 4, 40, weight_bits=18, activation_bits=24)]
 """A larger one, and one whose products take several DSP blocks."""
 
+SHARED = (
+    Point("gru", 12, 16, 4, 30, layers=2, objective="latency"),
+    Point("lstm", 16, 16, 4, 36, layers=2, objective="area", weight_bits=8, activation_bits=12),
+    Point("gru", 20, 24, 8, 44, layers=3, objective="latency", weight_bits=8, activation_bits=12, levels=6),
+    Point("lstm", 12, 24, 8, 50, layers=2, objective="latency"),
+    Point("gru", 16, 32, 2, 30, objective="latency"),
+    Point("lstm", 24, 32, 4, 48, objective="area", weight_bits=8, activation_bits=8),
+    Point("linear", 64, 48, 8, 40, layers=3, objective="area"),
+    Point("lstm", 10, 16, 16, 40, layers=2, objective="latency", weight_bits=8, activation_bits=8, levels=9),
+    Point("gru", 24, 40, 4, 60, layers=2, objective="latency", weight_bits=16),
+    Point("lstm", 16, 24, 2, 40, layers=3, objective="area", levels=6),
+    Point("gru", 12, 32, 8, 64, objective="latency", levels=6),
+    Point("linear", 40, 32, 4, 16, layers=2, objective="area", weight_bits=8, activation_bits=8),
+)
+"""Layers on a shared array."""
+
 SEEDS = (0, 1, 3, 4, 5)
 """Seeds of networks over images, see `small_cnn`."""
 
@@ -55,6 +71,8 @@ def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
     """A key, a title, and what makes the design."""
     for number, point in enumerate((*POINTS, *MORE), start=1):
         yield number, point.title, partial(_recurrent, point)
+    for number, point in enumerate(SHARED, start=1):
+        yield f"shared {number}", point.title, partial(_recurrent, point)
     for seed in SEEDS:
         yield f"images {seed}", f"images {seed}", partial(image, seed)
 
@@ -67,7 +85,7 @@ def _own(family: str) -> Iterator[tuple[str, str, Callable[[], Design]]]:
 
 def _recurrent(point: Point, family: str = "") -> Design:
     return generate(network(point), multipliers=point.multipliers, streams=point.streams, levels=point.levels,
-                    family=FAMILIES[family].profile.name if family else "generic", objective="throughput")
+                    family=FAMILIES[family].profile.name if family else "generic", objective=point.objective)
 
 
 def image(seed: int) -> Design:

@@ -5,7 +5,7 @@ cells, block sizes, widths, lanes, folds and streams; and the prediction for the
 """
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,11 @@ FAMILY = "xcu"
 
 @dataclass(frozen=True)
 class Point:
-    """A layer of random weights, and what it is generated for."""
+    """Layers of random weights, and what they are generated for.
+
+    Parameters:
+        layers: of this kind, one behind the other, each with as many outputs.
+    """
 
     cell: str
     inputs: int
@@ -47,15 +51,19 @@ class Point:
     streams: int = 1
     levels: int = 4
     packing: str = "none"
+    layers: int = 1
+    objective: str = "throughput"
 
     @property
     def title(self) -> str:
+        layers = f"{self.layers} × " if self.layers > 1 else ""
         projection = f"/{self.projection}" if self.projection else ""
         streams = f", {self.streams} streams" if self.streams > 1 else ""
-        return (f"{self.cell} {self.inputs} → {self.outputs}{projection}, k = {self.block}, "
+        return (f"{layers}{self.cell} {self.inputs} → {self.outputs}{projection}, k = {self.block}, "
                 f"{self.weight_bits}×{self.activation_bits} bits{streams}"
                 + (f", {self.levels} levels allowed" if self.levels != 4 else "")
-                + (", in pairs" if self.packing != "none" else ""))
+                + (", in pairs" if self.packing != "none" else "")
+                + (f", {self.objective}" if self.objective != "throughput" else ""))
 
 
 POINTS = [
@@ -88,10 +96,15 @@ LARGE = [
 
 
 def network(point: Point) -> Network:
-    """The quantized layer of a point."""
+    """The quantized layers of a point."""
     rng = np.random.default_rng(0)
     steps = () if point.cell == "linear" else (6,)
-    model = Model("point", point.inputs, bool(steps), (_layer(point, rng),))
+    layers = [_layer(point, rng)]
+    while len(layers) < point.layers:
+        layers.append(_layer(replace(point, inputs=layers[-1].outputs), rng))
+    if point.layers > 1:
+        layers = [replace(each, name=f"{each.name}{n}") for n, each in enumerate(layers, start=1)]
+    model = Model("point", point.inputs, bool(steps), tuple(layers))
     return quantize(model, rng.normal(0, 0.5, (8, *steps, point.inputs)), weight_bits=point.weight_bits,
                     activation_bits=point.activation_bits)
 

@@ -4,7 +4,7 @@ spectra of C columns ─► operands ─┬─► row 0   ─► sums ─► cha
 (from the banks)                  ├─► row 1   ─► sums ─► chain 1 ◄─ sums ◄─ row I+1 ◄─ …
                                   └─► …
 """
-
+from collections.abc import Sequence
 
 from amaranth.hdl import Const, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.issue import SPECTRA, issues_of
 from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency, tree_latency
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
-from circulant.hw.array.program import ArrayShape, Program
+from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.array.row_pair import RowPair, pair_forms
 from circulant.hw.array.shared.split_row import SplitRow, SumRow
 from circulant.hw.emit.image import Image
@@ -21,21 +21,26 @@ from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, pac
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Lives, delay, steps, when
 
-__all__ = ["LaneArray", "array_images", "array_latency", "row_shape", "weight_image"]
+__all__ = ["LaneArray", "array_images", "array_latency", "row_shape", "rows_for", "weight_image"]
 
 
 def row_shape(program: Program) -> MacRowShape:
     """The rows of the array that a program asks for."""
-    products = [part.product for matrix in program.matrices for part in matrix.parts]
+    return rows_for(program.matrices, program.shape, program.slots)
+
+
+def rows_for(matrices: Sequence[Matrix], shape: ArrayShape, slots: int) -> MacRowShape:
+    """The rows of an array that multiplies with matrices."""
+    products = [part.product for matrix in matrices for part in matrix.parts]
     return MacRowShape(
         k=products[0].block_size,
-        columns=program.shape.columns,
+        columns=shape.columns,
         data_width=max(product.spectrum.width for product in products),
         weight_width=max(product.weight.width for product in products),
-        terms=max(matrix.columns for matrix in program.matrices),
-        slots=program.slots,
-        fold=program.shape.fold,
-        levels=program.shape.levels,
+        terms=max(matrix.columns for matrix in matrices),
+        slots=slots,
+        fold=shape.fold,
+        levels=shape.levels,
     )
 
 

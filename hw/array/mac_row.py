@@ -25,6 +25,9 @@ __all__ = ["MacRow", "MacRowShape", "data_operands", "lane_products", "phases", 
 
 Number = TypeVar("Number", Value, Integers)
 
+CONTROL = 64
+"""No row has as many bits of control."""
+
 
 def data_operands(spectrum: list[Value]) -> list[Value]:
     """The data side of each product: X[0], X[k/2], then a+b, a, b for each complex bin a + jb, shared by all rows."""
@@ -125,6 +128,20 @@ class MacRowShape:
     def row_sums(self) -> data.ArrayLayout:
         """The layout of the sums over the columns of a cycle."""
         return data.ArrayLayout(signed(self.sum_width), self.multipliers)
+
+    @property
+    def port_bits(self) -> int:
+        """Bits that go into a row at the most: operands, weights, the sums of the row behind, control."""
+        own = self.multipliers * (self.data_width + 1) + self.k * self.weight_width
+        return self.columns * own + self.products * self.sum_width + CONTROL
+
+    @property
+    def pair_port_bits(self) -> int:
+        """The same of a row pair and of its rows, in the direction with the most: see
+        `circulant.hw.array.row_pair.RowPair`."""
+        products = self.columns * self.multipliers * self.product_width
+        return max(self.port_bits + self.columns * self.k * self.weight_width, 2 * products,
+                   products + self.products * self.sum_width + CONTROL)
 
     @property
     def latency(self) -> int:

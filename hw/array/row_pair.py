@@ -13,7 +13,7 @@ from circulant.hw.arith.bounded import Span, hull
 from circulant.hw.arith.packed_product import PackedForm, PackedProduct, packed_word, packing
 from circulant.hw.array.mac_row import MacRowShape, phases, weight_operands
 from circulant.hw.array.program import Program
-from circulant.hw.emit.target import Platform, instances
+from circulant.hw.emit.target import PORT_BITS, Platform, instances
 from circulant.hw.stream.pipeline import Lives, update
 from circulant.sim.arith.fixed import Integers
 
@@ -43,7 +43,7 @@ class PairForms:
 
 def pair_forms(program: Program, shape: MacRowShape, *, loadable: bool) -> PairForms:
     """The multipliers of a lane that fit two products in the ports of ``program.shape``; none where nobody asks for
-    them, or there is one row.
+    them, there is one row, or two have more bits than a module may have.
 
     Parameters:
         shape: of the rows.
@@ -51,7 +51,7 @@ def pair_forms(program: Program, shape: MacRowShape, *, loadable: bool) -> PairF
             lowest number of the format.
     """
     ports = program.shape.ports
-    if ports is None or program.shape.rows < 2:
+    if ports is None or program.shape.rows < 2 or shape.pair_port_bits > PORT_BITS:
         return PairForms()
     spectra = _extremes(shape) if loadable else _spectra(program)
     weights = [hull([Span(0, 0), Span(int(each.min()), int(each.max()))]) for each in weight_operands(list(spectra.T))]

@@ -26,7 +26,12 @@ from circulant.hw.emit.modules import Modules, memory_module
 from circulant.hw.emit.profile import GENERIC, UNCHECKED, Piece, Profile
 from circulant.hw.emit.rtlil import modules
 
-__all__ = ["Platform", "Rom", "VerilogTarget", "gates_clocks", "instances", "packed", "separate_module"]
+__all__ = ["PORT_BITS", "Platform", "Rom", "VerilogTarget", "gates_clocks", "instances", "packed", "separate_module"]
+
+PORT_BITS = (1 << 16) - 2
+"""Bits that may go into a module, or out of it: Amaranth numbers those of each cell with 16 bits, a module's inputs are
+those of one cell, and two of its numbers stand for 0 and 1."""
+
 
 class Window(Protocol):
     """The window of a memory: with ``write`` the word ``index`` becomes ``word``; see

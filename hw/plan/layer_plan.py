@@ -1,12 +1,14 @@
 """The array and the pointwise unit of a layer: which there can be, and how many cycles each takes."""
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from math import lcm
 
+from circulant.hw.array.lanes import rows_for
 from circulant.hw.array.layer_programs import IN_TURN, matrices, spacings, vector_cycles
 from circulant.hw.array.plans import LayerPlan, PairPlan, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
+from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.passes import (
     Ladder,
@@ -31,7 +33,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import unknown
 
 __all__ = ["LayerPlan", "PairPlan", "Simple", "array_shapes", "candidates", "element_multiplications", "exact",
-           "issue_cycles"]
+           "issue_cycles", "narrow"]
 
 CHAINS = (1, 2, 4, 8)
 
@@ -50,7 +52,7 @@ def candidates(layer: Simple, streams: int, levels: int = LEVELS) -> Iterator[La
     k = found[0].product.block_size
     recurrent = bool(cells_of(layer))
     each = element_multiplications(layer)
-    for shape in array_shapes(found, levels):
+    for shape in narrow(found, array_shapes(found, levels)):
         for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
             yield LayerPlan(shape, elements, multipliers=shape.multipliers(k) + each * elements,
                             cycles=_estimate(layer, found, shape, elements, streams),
@@ -76,6 +78,17 @@ def array_shapes(found: Sequence[Matrix], levels: int, *, uneven: bool = False) 
             for c in columns:
                 for fold in folds(found[0].product.block_size, lanes=r * c):
                     yield ArrayShape(r, c, chains, fold, levels)
+
+
+def narrow(found: Sequence[Matrix], shapes: Iterable[ArrayShape]) -> Iterator[ArrayShape]:
+    """The shapes of which no row has more bits than a module may have; one of a single column never has."""
+    known: dict[tuple[int, int], int] = {}
+    for shape in shapes:
+        key = shape.columns, shape.fold
+        if key not in known:
+            known[key] = rows_for(found, shape, 1).port_bits
+        if known[key] <= PORT_BITS:
+            yield shape
 
 
 def issue_cycles(found: Sequence[Matrix], shape: ArrayShape) -> int:

@@ -6,7 +6,7 @@ from circulant.hw.array.layer_programs import adjoins, matrices, mixes, splits
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.layer_plan import array_shapes, element_multiplications
+from circulant.hw.plan.layer_plan import array_shapes, element_multiplications, narrow
 from circulant.hw.plan.shared.groups import Group
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.layers import Layer
@@ -56,10 +56,11 @@ def candidates(group: Group, levels: int) -> Iterator[Candidate]:
     layers, k = group.layers, group.k
     each = [matrices(layer) for layer in layers]
     element = sum(map(element_multiplications, layers))
-    shapes = array_shapes([matrix for some in each for matrix in some], levels, uneven=True)
+    found = [matrix for some in each for matrix in some]
+    shapes = array_shapes(found, levels, uneven=True)
     abreast = _abreast_shapes(layers, levels) if group.streams == 1 else ()
     split = _split_shapes(layers[0], levels) if group.streams == len(layers) == 1 else ()
-    for shape, adjacent in _forms((*shapes, *abreast, *split), group):
+    for shape, adjacent in _forms(narrow(found, (*shapes, *abreast, *split)), group):
         issues = [(_issues(layer, some, shape, late=False, adjacent=adjacent),
                    _issues(layer, some, shape, late=True, adjacent=adjacent))
                   for layer, some in zip(layers, each, strict=True)]

@@ -3,10 +3,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from amaranth.hdl import Value
+from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, row_latency, weight_operands
-from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.array.mac_row import CONTROL, MacRow, MacRowShape, data_operands, row_latency, weight_operands
+from circulant.hw.array.row_pair import PairForms, RowPair
+from circulant.hw.emit.target import PORT_BITS, VerilogTarget
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.hw.unit import unelaborated
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.arith.fixed import Format
 from tests.hw.golden import numbers, product
@@ -169,3 +173,31 @@ def test_a_tool_is_told_to_keep_what_the_accumulators_of_a_row_listen_to():
     kept = [name.strip() for names in re.findall(r"keep = 1 \*\) (?:reg|wire) (?:\[\d+:\d+\] )?([^;]+);", text)
             for name in names.split(",")]
     assert {"write", "row_first", "row_load", "row_loads", "address"} <= set(kept)
+
+
+def bits(flow, kind, *arguments, **options):
+    """The bits of all ports of a direction."""
+    with unelaborated():
+        unit = kind(*arguments, **options)
+        found = sum(len(Value.cast(value)) for _, member, value in unit.signature.flatten(unit) if member.flow == flow)
+        del unit
+    return found
+
+
+@pytest.mark.parametrize("shape", [row_shape(), row_shape(16, 5, 40, 7, levels=9), row_shape(64, 1, 200, 3, fold=12)])
+def test_the_bits_that_go_into_a_row_are_counted(shape):
+    assert 0 < shape.port_bits - bits(In, MacRow, shape, gated=True) < CONTROL
+    forms = PairForms((), (None,) * shape.multipliers)
+    assert 0 <= shape.pair_port_bits - max(
+        bits(In, RowPair, shape, forms=forms, gated=True), bits(Out, RowPair, shape, forms=forms),
+        bits(In, MacRow, shape, gated=True, given=True)) <= shape.products * shape.sum_width + CONTROL
+
+
+@pytest.mark.soak
+def test_a_row_with_more_bits_than_a_module_may_have_cannot_be_converted():
+    """Or the limit may go, as Amaranth numbers them otherwise."""
+    least = next(shape for columns in range(100, 140) if (shape := row_shape(64, columns, 144, fold=48)).port_bits
+                 > PORT_BITS + CONTROL)
+    with pytest.raises(AssertionError, match=r"^A cell must have at most 65,536 bits, but one has a bit 65536$"):
+        VerilogTarget().convert(MacRow(least), "row")
+    assert "module row" in VerilogTarget().convert(MacRow(replace(least, columns=least.columns - 2)), "row")

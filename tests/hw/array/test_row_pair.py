@@ -14,13 +14,16 @@ from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.row_pair import pair_forms
 from circulant.hw.design import Design
 from circulant.hw.emit.inventory import Inventory
+from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import plan
 from circulant.hw.reload_words import writes
 from circulant.hw.resources import inventory, parts
 from circulant.hw.top import Top
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.linear import Linear
 from circulant.sim.refusal import Refusal
-from tests.hw.golden import network, recurrent
+from tests.hw.golden import network, product, recurrent
 from tests.hw.session import Host
 
 EIGHT = {"weight_bits": 8, "activation_bits": 8}
@@ -93,6 +96,14 @@ def test_which_products_are_paired():
     assert forms(ports=(25, 18), spectra=8) == [True] * 5
     assert not any(forms(weights=12, spectra=17))
     assert forms(rows=1) == forms(ports=None) == []
+
+
+def test_rows_with_too_many_bits_for_a_pair_are_single():
+    layer = Linear("wide", 8 * 190, 16, product(2, 190, 8, weight=Format(6, 4)))
+    narrow, wide = (layer_program(layer, ArrayShape(2, columns, 1, ports=PORTS), (2, 2, 2)) for columns in (95, 190))
+    assert pair_forms(narrow, row_shape(narrow), loadable=False)
+    assert not pair_forms(wide, row_shape(wide), loadable=False)
+    assert row_shape(wide).port_bits < PORT_BITS < row_shape(wide).pair_port_bits
 
 
 def test_pairs_are_counted_in_the_verilog_as_their_plan_says():

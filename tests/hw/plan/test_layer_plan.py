@@ -5,9 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from circulant.hw.array.layer_programs import vector_cycles
+from circulant.hw.array.lanes import rows_for
+from circulant.hw.array.layer_programs import matrices, vector_cycles
 from circulant.hw.array.program import ArrayShape
+from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.plan.layer_plan import LayerPlan, PairPlan, candidates, element_multiplications, exact
+from circulant.hw.plan.shared.candidates import candidates as shared_candidates
+from circulant.hw.plan.shared.groups import Group
+from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.arith.circulant import multiplications
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.scale import Scale
@@ -63,3 +69,16 @@ def test_a_layer_without_an_array_is_refused():
     with pytest.raises(Refusal, match=re.escape("must have a unit for each layer, but has none for 'norm', a layer of "
                                                 "the kind 'scale'")):
         next(candidates(scale, 1))
+
+
+@pytest.mark.parametrize("objective", ["throughput", "area"])
+def test_no_row_has_more_bits_than_a_module_may_have(objective):
+    """Lanes of a wide matrix are in several rows, where one of 45 columns in blocks of 64 would have 72,694 bits."""
+    wide = Linear("wide", 64 * 90, 64 * 4, product(4, 90, 64))
+    found = list(candidates(wide, 1)) if objective == "throughput" else list(
+        shared_candidates(Group((wide,)), LEVELS))
+    assert rows_for(matrices(wide), ArrayShape(1, 45, 1), 1).port_bits == 72_694 > PORT_BITS
+    assert max(rows_for(matrices(wide), each.shape, 1).port_bits for each in found) <= PORT_BITS
+    assert 30 in {each.shape.columns for each in found}
+    widest = multiplications(64) * (24 + 1) + 64 * 18 + multiplications(64) * (24 + 18 + 2 + 16)
+    assert widest < PORT_BITS / 4, "a single column of the widest formats"
