@@ -48,5 +48,6 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:
 
     few = vectors.first(SEQUENCES)
     checked = exchange(run.path("hardware"), network, other, words, few.inputs, lengths=few.lengths, progress=progress)
-    return record(run, "reload", {"hashes": {"network": quantized["hashes"]["network"], "other": loaded.hash},
-                                  "other": other.name, "exchange": checked.as_json(), "seconds": time.perf_counter() - start})
+    hashes = {"network": quantized["hashes"]["network"], "other": loaded.hash}
+    return record(run, "reload", {"hashes": hashes, "other": other.name, "exchange": checked.as_json(),
+                                  "seconds": time.perf_counter() - start})
