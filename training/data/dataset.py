@@ -13,6 +13,9 @@ from circulant.training.data.targets import SETS, TASKS, per_step
 
 __all__ = ["BLANK", "TASKS", "Dataset"]
 
+FEW = 10_000
+"""Classes that a data set may have however few targets it has."""
+
 @public
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
@@ -35,7 +38,8 @@ class Dataset:
             next.
 
     Raises:
-        Refusal: when types, shapes, classes or lengths contradict this, or a sequence has too few steps.
+        Refusal: when types, shapes, classes or lengths contradict this, a sequence has too few steps, or there are far
+            more classes than targets.
     """
 
     name: str
@@ -58,6 +62,10 @@ class Dataset:
                           f"{self.task!r}; name one of them")
         if not self.classes:
             object.__setattr__(self, "classes", self._outputs())
+        most = max(FEW, 10 * self.train_y.size)  # A model has an output for each, whether or not it ever occurs.
+        if self.task in ("classification", "ctc") and self.classes > most:
+            raise Refusal(f"Data set {self.name!r} must have at most {most:,} classes for the {self.train_y.size:,} "
+                          f"targets of its training set, not {self.classes:,}; number them from 0 without gaps")
         if self.symbols and len(self.symbols) != self.classes:
             raise Refusal(f"Data set {self.name!r} must have a symbol for each of its {self.classes} classes, not "
                           f"{len(self.symbols)} symbols; name all or none")

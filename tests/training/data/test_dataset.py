@@ -47,6 +47,16 @@ def test_the_digest_is_of_everything_that_is_learned_from():
 ZEROS = np.zeros((2, 3, 4), np.float32)
 
 
+def test_many_classes_need_many_targets():
+    with pytest.raises(Refusal, match=r"^Data set 'few' must have at most 10,000 classes for the 6 targets of its train"):
+        classification(classes=10_001)
+    assert classification(classes=10_000).classes == 10_000
+    many = np.zeros((1_001, 4, 3), np.float32)
+    assert classification(classes=10_010, train_x=many, train_y=np.arange(1_001)).classes == 10_010
+    with pytest.raises(Refusal, match=r"^Data set 'few' must have at most 10,010 classes for the 1,001 targets of its"):
+        classification(classes=10_011, train_x=many, train_y=np.arange(1_001))
+
+
 @pytest.mark.parametrize(("change", "message"), [
     ({"train_x": np.zeros((6, 4, 3))}, r"^The training set of data set 'few' must be float32 with int64 targets for "
                                        r"the task 'classification', not float64 with int64; convert them, or "),
