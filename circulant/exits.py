@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 from circulant.sim.cosim import SimulationError
+from circulant.sim.files.files import Irregular
 from circulant.sim.refusal import Refusal, TimingMissed, ToolError, unusable
 
 __all__ = ["DEBUG", "FAILED", "INTERRUPTED", "MISSED", "REFUSED", "WRONG", "End", "code_of", "end_of",
@@ -70,6 +71,8 @@ def _meant(error: BaseException) -> BaseException:
     """The error that a user is told of: one of a file is a refusal or the machine's."""
     if isinstance(error, click.Abort | SystemExit) and error.__context__ is not None:
         error = error.__context__  # click turns interruptions, EOFErrors and broken pipes into these.
+    if isinstance(error, Irregular):
+        return Refusal(f"{error.path} must be a file that can be read, but {error}; give another")
     if isinstance(error, OSError) and error.errno is not None:
         return unusable(error.filename2 or error.filename or "A file", error)
     return error

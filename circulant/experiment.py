@@ -5,7 +5,6 @@ experiment that made it.
 """
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
@@ -16,9 +15,10 @@ import tomlkit
 
 from circulant import sources
 from circulant.boards.device import devices
-from circulant.sim.files import files
+from circulant.sim.files import files, toml
+from circulant.sim.files.schema import shown
 from circulant.sim.files.writing import atomic_text
-from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.refusal import Refusal, listed, nearest
 from circulant.sim.registers import BUSES
 from circulant.sim.settings import Table, key, keys, read, title
 from circulant.training.settings import CompressionSettings, DataSettings, ModelSettings, TrainingSettings
@@ -194,9 +194,9 @@ def load(source: str | Path = DEFAULT, overrides: Iterable[str] = ()) -> Experim
     """
     name, origin, text, base = _find(str(source))
     try:
-        tables = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # Numbers of thousands of digits, and brackets within brackets, too.
-        raise Refusal(f"{origin} must be TOML: {files.reason(error)}") from None
+        tables = toml.parse(text)
+    except ValueError as error:
+        raise Refusal(f"{origin} must be TOML: {error}") from None
     if base is not None:
         sources.anchor(tables, base)
         if Path(origin).name == FILE:
@@ -217,21 +217,22 @@ def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experim
         overrides: ``key=value`` texts that are in the tables already, and are named where their values are refused.
 
     Raises:
-        Refusal: one line for each unknown table, unknown key and illegal value.
+        Refusal: one line for each unknown table, unknown key and illegal value, up to a number.
     """
     given = dict(tables)
     name = given.pop("name", name)
     problems = []
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-        problems = [f"name must be letters, digits, '_', '-' and '.', as it names a folder, not {name!r}"]
-    problems += [f"there is no table [{word}]{nearest(word, _BY_NAME) or '; the tables are ' + ', '.join(_BY_NAME)}"
+        problems = [f"name must be letters, digits, '_', '-' and '.', as it names a folder, not {shown(name)}"]
+    tables_are = "; the tables are " + ", ".join(_BY_NAME)
+    problems += [f"there is no table [{word[:60]}]{nearest(word, _BY_NAME) or tables_are}"
                 for word in given if word not in _BY_NAME]
     made: dict[str, Any] = {}
     for word, table in _BY_NAME.items():
         made[word], wrong = read(table, given.get(word, {}))
         problems += wrong
     if problems:
-        raise Refusal("\n".join(f"{_blamed(problem, origin, overrides)}: {problem}" for problem in problems))
+        raise Refusal(listed([f"{_blamed(problem, origin, overrides)}: {problem}" for problem in problems]))
     experiment = Experiment(name, **made)
     return replace(experiment, texts=sources.texts(experiment.tables(("data", "model"))))
 
@@ -239,7 +240,7 @@ def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experim
 def _blamed(problem: str, origin: str, overrides: Sequence[str]) -> str:
     """Where a value that is refused comes from: the last override of its key, or what it is laid over."""
     refused = problem.partition(" ")[0]
-    return next((f"{origin} with {each}" for each in reversed(overrides)
+    return next((f"{origin} with {each if len(each) < 200 else each[:60] + '…'}" for each in reversed(overrides)
                  if f"{each.partition('=')[0].strip()}.".startswith(f"{refused}.")), origin)
 
 
@@ -338,12 +339,12 @@ def _parse_override(text: str) -> dict[str, Any]:
     if equals and "\n" not in text:
         for spelling in (value, json.dumps(value)):  # A word that is no TOML value stands for itself.
             try:
-                tables = tomllib.loads(f"{word} = {spelling}")
-            except (ValueError, RecursionError):
+                tables = toml.parse(f"{word} = {spelling}")
+            except ValueError:
                 continue
             if all(isinstance(entry, dict) for entry in tables.values()):
                 return tables
-    raise Refusal(f"--set takes table.key=value, for instance hardware.multipliers=32, not {text!r}")
+    raise Refusal(f"--set takes table.key=value, for instance hardware.multipliers=32, not {shown(text)}")
 
 
 def _merge(into: dict[str, Any], tables: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from circulant.sim.files.schema import SHA, Choice, Flag, Int, Listing, Mapped, 
 from circulant.sim.golden.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
 from circulant.sim.refusal import Refusal
 
-__all__ = ["KIND", "MANIFEST", "VERSION", "hashes", "read"]
+__all__ = ["CYCLES", "KIND", "MANIFEST", "VERSION", "hashes", "ports", "read"]
 
 KIND = "circulant-design"
 VERSION = 2
@@ -25,14 +25,23 @@ _FILE = Text(250, r"[^/\\\x00-\x1f.][^/\\\x00-\x1f]*", "a file, named without it
 _PORT = {"prefix": _IDENTIFIER, "elements_per_beat": EXTENT, "container_bits": Int(1, 64), "format": FORMAT,
          "elements": SIZE, "beats": SIZE}
 
+CYCLES = Number(0, 1e12)
+"""Clock cycles of a plan or a measurement: hours, at any clock."""
+
+_SIGNALS = {"tdata": False, "tvalid": False, "tready": True, "tlast": False}
+"""Signals of a stream, and whether they go against it."""
+
+_SIGNAL = Table({"name": _IDENTIFIER, "direction": Choice(("in", "out")), "bits": Int(1, 1 << 22)}, open=True)
+
 MANIFEST = Table({
     "network": SHA, "top": _IDENTIFIER, "clock": _IDENTIFIER, "reset": _IDENTIFIER,
     "verilog": Listing(_FILE, 1, 1000), "images": Listing(_FILE), "files": Mapped(SHA),
     "input": Table(_PORT, {"pixels": EXTENT}, open=True),
     "output": Table({**_PORT, "per": Choice(("step", "sequence"))}, {"vectors": EXTENT}, open=True),
-    "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)), "layers": Listing(Table({"cycles": Number(0)}, open=True)),
-}, {"name": NAME, "over_images": Flag(), "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT,
-    "dsp_blocks": COUNT, "latency": Null(COUNT),
+    "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)),
+    "layers": Listing(Table({"cycles": CYCLES}, {"kind": Text(100), "limit": Text()}, open=True)),
+}, {"ports": Listing(_SIGNAL), "name": NAME, "over_images": Flag(), "configuration": CONFIGURATION,
+    "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT, "latency": Null(Int(0, 1 << 40)),
     "bus": Table({"verilog": Listing(_FILE, 1, 10), "top": _IDENTIFIER}, open=True)}, open=True)
 """The rules of the part of a manifest that is read; it says more, for people."""
 
@@ -60,6 +69,25 @@ def read(folder: str | Path) -> dict[str, Any]:
     for name in named:
         _check(folder / name, body["files"][name], path)
     return body
+
+
+def ports(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The ports of a design by name, as its manifest says.
+
+    Raises:
+        Refusal: when they are not those of its streams.
+    """
+    found = {port["name"]: port for port in body.get("ports", [])}
+    wanted = {body["clock"]: ("in", 1), body["reset"]: ("in", 1)}
+    for stream, ends in ((body["input"], ("in", "out")), (body["output"], ("out", "in"))):
+        width = stream["elements_per_beat"] * stream["container_bits"]
+        wanted |= {f"{stream['prefix']}_{signal}": (ends[against], width if signal == "tdata" else 1)
+                   for signal, against in _SIGNALS.items()}
+    for name, port in wanted.items():
+        if name not in found or (found[name]["direction"], found[name]["bits"]) != port:
+            raise Refusal(f"The manifest of a design must name its port {name} ({port[0]}, {port[1]} bits), but it "
+                          "does not, or as another one; generate the design again")
+    return found
 
 
 def _check(file: Path, sha: str, path: Path) -> None:

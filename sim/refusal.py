@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Iterable
 
-__all__ = ["Refusal", "TimingMissed", "ToolError", "nearest", "unusable"]
+__all__ = ["Refusal", "TimingMissed", "ToolError", "listed", "nearest", "some", "unusable"]
 
 PATHS = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS,
          errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTEMPTY, errno.EINVAL}
@@ -39,6 +39,18 @@ def nearest(word: str, legal: Iterable[str]) -> str:
     """The words "; did you mean 'x'?" for the legal name nearest to ``word``, or an empty string where none is near."""
     close = difflib.get_close_matches(word, list(legal), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def listed(problems: Iterable[str], most: int = 20) -> str:
+    """A line for each problem, each once; of more than ``most``, the first ones and how many more there are."""
+    lines = list(dict.fromkeys(problems))
+    return "\n".join(lines[:most] + ([f"and {len(lines) - most:,} more like these"] if len(lines) > most else []))
+
+
+def some(words: Iterable[str], most: int = 20) -> str:
+    """Words with commas between them; of more than ``most``, the first ones and how many more there are."""
+    every = list(words)
+    return ", ".join(every[:most]) + (f" and {len(every) - most:,} more" if len(every) > most else "")
 
 
 def unusable(path: str | os.PathLike[str], error: OSError) -> Refusal | ToolError:

@@ -8,11 +8,12 @@ A key is a dataclass field made by `key`. Its annotation is the type that TOML m
 ``tuple[int, ...]`` for a list, or ``dict[str, Any]`` for a table of anything.
 """
 import dataclasses
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args, get_type_hints
 
+from circulant.sim.files.schema import shown
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["Illegal", "Key", "Table", "choices", "key", "keys", "read", "title"]
@@ -75,7 +76,7 @@ class Key:
             return value not in self.choices
         if isinstance(value, (str, bool)) or (self.zero and value == 0):
             return False
-        return (not math.isfinite(value)
+        return (not abs(value) <= sys.float_info.max  # An integer may be too large for math.isfinite.
                 or (self.low is not None and value < self.low)
                 or (self.high is not None and value > self.high)
                 or (self.power_of_two and value & (value - 1) != 0))
@@ -152,9 +153,9 @@ def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
     """The table that a file gives, or None and one sentence for each thing that is wrong with it."""
     name = title(table)
     if not isinstance(given, Mapping):
-        return None, [f"[{name}] must be a table of keys, not {given!r}"]
+        return None, [f"[{name}] must be a table of keys, not {shown(given)}"]
     legal = keys(table)
-    problems = [f"[{name}] has no key {word!r}{nearest(word, legal) or '; its keys are ' + ', '.join(legal)}"
+    problems = [f"[{name}] has no key {shown(word)}{nearest(word, legal) or '; its keys are ' + ', '.join(legal)}"
                 for word in given if word not in legal]
     try:
         made = table(**{word: value for word, value in given.items() if word in legal})
@@ -165,4 +166,4 @@ def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
 
 def _sentence(name: str, rule: Key, kind: Any, value: Any) -> str:
     hint = nearest(value, rule.choices) if kind is str and isinstance(value, str) else ""
-    return f"{name} must be {rule.rule(kind)}, not {value!r}{hint}"
+    return f"{name} must be {rule.rule(kind)}, not {shown(value)}{hint}"

@@ -52,7 +52,7 @@ ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
                  "sweep explore estimate commands board_commands asic_command onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
-    "circulant.sim": "refusal metrics settings arith guard child files public shape artifact real vectors golden "
+    "circulant.sim": "refusal metrics arith guard child files settings public shape artifact real vectors golden "
                      "configuration registers error quantize design exercise cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports bus top resources design "
                     "foreseen cost_table reload_words",

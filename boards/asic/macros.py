@@ -5,11 +5,11 @@ The model is that of the macros that OpenRAM publishes for SkyWater's process (V
 energy and leakage of the first from its liberty file (typical, 1.8 V, 25 °C).
 """
 import math
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from circulant.sim.files import files, toml
 from circulant.sim.refusal import Refusal
 
 __all__ = ["LEAST", "Macro", "Model", "model", "read_table"]
@@ -126,10 +126,10 @@ def read_table(file: Path) -> tuple[Macro, ...]:
         Refusal: when the file is missing, or an entry lacks a figure or has one that is not positive.
     """
     try:
-        entries = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise Refusal(f"A table of macros must be a TOML file, but {file} is none ({error}); name another "
-                      "one") from None
+        entries = toml.parse(files.read_text(file))
+    except (OSError, ValueError) as error:
+        raise Refusal(f"A table of macros must be a TOML file, but {file} is none ({files.reason(error)}); name "
+                      "another one") from None
     required: dict[str, Callable[[object], bool]] = dict.fromkeys(
         ("words", "width", "area", "access"), lambda value: isinstance(value, int | float) and value > 0)
     found = []

@@ -10,6 +10,7 @@ from circulant.boards.link.server import Server
 from circulant.boards.link.uart import UartReceiver, UartTransmitter
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import connect
+from circulant.sim import design
 
 __all__ = ["LinkedDesign"]
 
@@ -26,11 +27,13 @@ class LinkedDesign(wiring.Component):
     """
 
     def __init__(self, manifest: Mapping[str, Any], *, divisor: int) -> None:
-        self._ports = {port["name"]: port for port in manifest["ports"]}
+        self._ports = design.ports(manifest)
         self._top, self._divisor = manifest["top"], divisor
         self._clock, self._reset = manifest["clock"], manifest["reset"]
-        self._server = Server(inputs=self._ports["s_axis_tdata"]["bits"], outputs=self._ports["m_axis_tdata"]["bits"],
-                              network=manifest["network"], configures="configuration" in manifest)
+        self._ends = manifest["input"]["prefix"], manifest["output"]["prefix"]
+        inputs, outputs = (self._ports[f"{end}_tdata"]["bits"] for end in self._ends)
+        self._server = Server(inputs=inputs, outputs=outputs, network=manifest["network"],
+                              configures="configuration" in manifest)
         super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1)})
 
     @property
@@ -51,9 +54,8 @@ class LinkedDesign(wiring.Component):
         reset = Signal(init=1)
         flags = {name: Signal(name=name) for name in ("overflow", "malformed")}
         m.d.sync += reset.eq(server.reset)
-        joined = {"s_axis_tdata": server.s_data, "s_axis_tvalid": server.s_valid, "s_axis_tready": server.s_ready,
-                  "s_axis_tlast": server.s_last, "m_axis_tdata": server.m_data, "m_axis_tvalid": server.m_valid,
-                  "m_axis_tready": server.m_ready, "m_axis_tlast": server.m_last, **flags}
+        joined = flags | {f"{end}_t{signal}": getattr(server, f"{own}_{signal}") for end, own in
+                          zip(self._ends, "sm", strict=True) for signal in ("data", "valid", "ready", "last")}
         joined |= {name: getattr(server, name) for name in self._ports if name.startswith("cfg_")}
         m.submodules.design = Instance(
             self._top, **{f"i_{self._clock}": ClockSignal(), f"i_{self._reset}": reset | ResetSignal()},

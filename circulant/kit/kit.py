@@ -80,7 +80,7 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
 
 
 def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: float) -> dict[str, Any]:
-    ports = body["ports"]
+    ports = [*design.ports(body).values()]
     name = re.sub(r"[^ -~]+", " ", body.get("name", "network"))  # It stands in comments of one line.
     return {
         "top": manifest.top, "name": name, "identifier": re.sub(r"\W", "_", name), "network": manifest.network,

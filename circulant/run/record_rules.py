@@ -3,6 +3,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from circulant.run.outcomes import CLASSES, PAIRS
+from circulant.sim.design import CYCLES
 from circulant.sim.files.schema import (
     SHA,
     Anything,
@@ -41,7 +42,7 @@ _CHART = Where(Table({"period": Number(1e-9), "rows": Mapped(Listing(Listing(Num
                _few_periods, f"spans of the units of an array, over {TURNS} periods at the most")
 _LAYERS = Listing(Later(lambda: _LAYER))
 _LAYER: Rule = Where(
-    Table({"name": NAME, "kind": Text(100), "cycles": Number(0), "floor": Number(0)},
+    Table({"name": NAME, "kind": Text(100), "cycles": CYCLES, "floor": CYCLES},
           {**dict.fromkeys(("rows", "columns", "fold", "chains", "elements", "multipliers"), COUNT), "limit": Text(),
            "per": Text(100), "chart": _CHART, "forward": Later(lambda: _LAYER), "backward": Later(lambda: _LAYER),
            "body": _LAYERS, "shortcut": _LAYERS}, open=True),
@@ -56,7 +57,7 @@ _COVERAGE = Where(
     lambda found: found["reached"].keys() == found["points"].keys(), "points reached of as many kinds as there are")
 _VERIFICATION = Where(
     Table({**dict.fromkeys(("sequences", "words", "words_compared", "mismatches"), COUNT),
-           **dict.fromkeys(("cycles_per_step", "cycles_per_sequence", "latency_cycles"), Number(0)),
+           **dict.fromkeys(("cycles_per_step", "cycles_per_sequence", "latency_cycles"), CYCLES),
            "first": Null(_FIRST), "simulator": Text(200)}, {"drawn": COUNT, "coverage": _COVERAGE}, open=True),
     lambda found: (found["first"] is None) == (not found["mismatches"]),
     "an object with the first mismatch, where there is one")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from circulant.sim.files.schema import shown
 from circulant.sim.refusal import nearest
 from circulant.sim.settings import Table, key, read
 
@@ -91,15 +92,15 @@ class Search(Table):
     def contradictions(self) -> list[str]:
         """Unknown figures, bounds that are no numbers, and bounds that exclude each other."""
         names = [*self.objectives, *self.at_most, *self.at_least]
-        problems = [f"a figure must be one of {', '.join(FIGURES)}, not {name!r}{nearest(name, FIGURES)}"
+        problems = [f"a figure must be one of {', '.join(FIGURES)}, not {shown(name)}{nearest(name, FIGURES)}"
                     for name in dict.fromkeys(names) if name not in FIGURES]
         bounds = [(word, name, bound) for word, table in (("at_most", self.at_most), ("at_least", self.at_least))
                   for name, bound in table.items()]
         wrong = [entry for entry in bounds if type(entry[2]) not in (int, float) or not math.isfinite(entry[2])]
-        problems += [f"search.{word}.{name} must be a number, not {bound!r}" for word, name, bound in wrong]
+        problems += [f"search.{word}.{name} must be a number, not {shown(bound)}" for word, name, bound in wrong]
         if not self.objectives or len(set(self.objectives)) < len(self.objectives):
             problems.append(f"search.objectives must name one figure or several, each once, not "
-                            f"{list(self.objectives)!r}")
+                            f"{shown(list(self.objectives))}")
         if not problems:
             problems += [f"bounds must leave something, but {name} is to be at least {low:,g} and at most "
                          f"{self.at_most[name]:,g}" for name, low in self.at_least.items()

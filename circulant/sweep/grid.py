@@ -15,7 +15,6 @@ multipliers = [32, 64]
 A table ``[search]`` has the keys of `circulant.sweep.goal.Search`.
 """
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from circulant.experiment import LIMIT
-from circulant.sim.files import files
-from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.files import files, toml
+from circulant.sim.files.schema import shown
+from circulant.sim.refusal import Refusal, listed, nearest, some
 from circulant.sweep.goal import FIGURES, Search, read_search
 from circulant.sweep.point import Point
 from circulant.sweep.space import Space, read_space
@@ -80,19 +80,19 @@ def read(source: str) -> Sweep:
     """
     name, folder, text = _find(source)
     try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # Numbers of thousands of digits, and brackets within brackets, too.
-        raise Refusal(f"{source} must be TOML: {files.reason(error)}") from None
+        document = toml.parse(text)
+    except ValueError as error:
+        raise Refusal(f"{source} must be TOML: {error}") from None
     name = document.pop("name", name)
     measure, grids = document.pop("measure", "plan"), document.pop("grid", [])
     search, problems = read_search(document.pop("search", "grid"))
-    problems += [f"a sweep has no key {word!r}{nearest(word, KEYS)}; its keys are name, measure, search and the tables "
-                 "[[grid]]" for word in document]
+    problems += [f"a sweep has no key {shown(word)}{nearest(word, KEYS)}; its keys are name, measure, search and the "
+                 "tables [[grid]]" for word in document]
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-        problems.append(f"name must be letters, digits, '_', '-' and '.', as it names a folder, not {name!r}")
+        problems.append(f"name must be letters, digits, '_', '-' and '.', as it names a folder, not {shown(name)}")
     if measure not in MEASURES:
-        problems.append(f"measure must be one of {', '.join(map(repr, MEASURES))}, not {measure!r}"
-                        f"{nearest(str(measure), MEASURES)}")
+        problems.append(f"measure must be one of {', '.join(map(repr, MEASURES))}, not {shown(measure)}"
+                        f"{nearest(str(measure)[:60], MEASURES)}")
     if not isinstance(grids, list) or not grids or not all(isinstance(grid, Mapping) for grid in grids):
         problems.append("a sweep must have at least one table [[grid]], with an experiment and lists to combine")
         grids = []
@@ -101,7 +101,7 @@ def read(source: str) -> Sweep:
     if not problems:
         problems = _unknown(search, spaces) if search else _whole(spaces)
     if problems:
-        raise Refusal("\n".join(f"{source}: {problem}" for problem in problems))
+        raise Refusal(listed([f"{source}: {problem}" for problem in problems]))
     return Sweep(name, source, measure, spaces, search)
 
 
@@ -115,7 +115,7 @@ def _spaces(grids: list[Mapping[str, Any]], folder: Path) -> tuple[tuple[Space, 
             spaces.append(space)
         for problem in wrong:
             found.setdefault(problem, []).append(number)
-    return tuple(spaces), [f"[[grid]] {', '.join(map(str, numbers))}: {problem}" for problem, numbers in found.items()]
+    return tuple(spaces), [f"[[grid]] {some(map(str, numbers))}: {problem}" for problem, numbers in found.items()]
 
 
 def _whole(spaces: tuple[Space, ...]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from circulant.experiment import Experiment, Hardware, Quantization, Training, load
 from circulant.experiment import shipped as experiments
+from circulant.sim.files.schema import shown
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.settings import keys, title
 from circulant.sweep.point import Point
@@ -92,7 +93,7 @@ def read_space(grid: Mapping[str, Any], folder: Path) -> tuple[Space | None, lis
     Parameters:
         folder: where the path of an experiment starts.
     """
-    problems = [f"there is no key {word!r}{nearest(word, KEYS) or '; the keys are ' + ', '.join(KEYS)}"
+    problems = [f"there is no key {shown(word)}{nearest(word, KEYS) or '; the keys are ' + ', '.join(KEYS)}"
                 for word in grid if word not in KEYS]
     axes: list[Axis] = []
     for name in AXES:
@@ -102,7 +103,7 @@ def read_space(grid: Mapping[str, Any], folder: Path) -> tuple[Space | None, lis
             problems += wrong
     overrides = grid.get("set", [])
     if not isinstance(overrides, list) or not all(isinstance(entry, str) for entry in overrides):
-        problems.append(f'set must be a list of strings like "training.seed=1", not {overrides!r}')
+        problems.append(f'set must be a list of strings like "training.seed=1", not {shown(overrides)}')
         overrides = []
     experiment = None
     try:
@@ -113,7 +114,7 @@ def read_space(grid: Mapping[str, Any], folder: Path) -> tuple[Space | None, lis
         return None, problems
     label = grid.get("name", experiment.name)
     if not isinstance(label, str) or not label:
-        return None, [f"name must be a string that tells the grid from others, not {label!r}"]
+        return None, [f"name must be a string that tells the grid from others, not {shown(label)}"]
     return Space(label, experiment, tuple(axes)), []
 
 
@@ -128,16 +129,16 @@ def _axes(name: str, given: Any) -> tuple[list[Axis], list[str]]:
         if not isinstance(values, list) or not values:
             return [], [f"{said} must be a list of values, each {rule.rule(int if word else kind)}"
                         f"{'; or a table from matrix name to such a list' if entries and not word else ''}, "
-                        f"not {values!r}"]
+                        f"not {shown(values)}"]
         legal = int if word else kind
-        problems += [f"each of {said} must be {rule.rule(legal)}, not {value!r}"
+        problems += [f"each of {said} must be {rule.rule(legal)}, not {shown(value)}"
                      for value in values if rule.refuses(value, legal)]
         if any(value in values[:at] for at, value in enumerate(values)):
-            problems.append(f"{said} must have each value once, not {values!r}")
+            problems.append(f"{said} must have each value once, not {shown(values)}")
     return [] if problems else [Axis(name, word, tuple(values)) for word, values in lists.items()], problems
 
 
 def _experiment(source: Any, folder: Path, overrides: list[str]) -> Experiment:
     if not isinstance(source, str):
-        raise Refusal(f"experiment must be a shipped one ({', '.join(experiments())}) or a path, not {source!r}")
+        raise Refusal(f"experiment must be a shipped one ({', '.join(experiments())}) or a path, not {shown(source)}")
     return load(source if source in experiments() else folder / source, overrides)

@@ -6,6 +6,7 @@ is a folder, or a file above the limit.
 import hashlib
 import io
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -24,12 +25,18 @@ LIMIT = 1 << 34
 
 _PIECE = 1 << 16
 
+_ADVICE = re.compile("pickle|weights.only", re.I)
+
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
           stat.S_IFSOCK: "a socket"}
 
 
 class Irregular(OSError):
     """The error of a path that is no regular file, or one above the limit."""
+
+    def __init__(self, path: str | Path, what: str) -> None:
+        super().__init__(what)
+        self.path = path
 
 
 @contextmanager
@@ -40,9 +47,9 @@ def opened(path: str | Path, limit: int = LIMIT) -> Iterator[io.BufferedReader]:
         Irregular: when it is something else, or larger.
         OSError: when it cannot be opened.
     """
-    _require_regular(os.stat(path), limit)
+    _require_regular(path, os.stat(path), limit)
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        _require_regular(os.fstat(file.fileno()), limit)
+        _require_regular(path, os.fstat(file.fileno()), limit)
         yield file
 
 
@@ -58,7 +65,7 @@ def read_bytes(path: str | Path, limit: int = LIMIT) -> bytes:
         if len(data) > size:  # It grows; or it is one of /proc, which have no size.
             data += read_stream(file, limit - len(data))
     if len(data) > limit:
-        raise Irregular(f"it has more than {limit:,} bytes")
+        raise Irregular(path, f"it has more than {limit:,} bytes")
     return data
 
 
@@ -93,7 +100,9 @@ def sha256(path: str | Path) -> str:
 def reason(error: Exception) -> str:
     """Why a file cannot be used, in a few words."""
     known = error.strerror if isinstance(error, OSError) else None
-    return known or (str(error).splitlines() or [type(error).__name__])[0]
+    found = known or (str(error).splitlines() or [type(error).__name__])[0]
+    # What torch and numpy say of such a file is how to run the code in it.
+    return "it is damaged, or holds objects of Python, which are never loaded" if _ADVICE.search(found) else found
 
 
 def sync(path: str | Path) -> None:
@@ -114,9 +123,9 @@ def discard(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _require_regular(status: os.stat_result, limit: int) -> None:
+def _require_regular(path: str | Path, status: os.stat_result, limit: int) -> None:
     kind = stat.S_IFMT(status.st_mode)
     if kind != stat.S_IFREG:
-        raise Irregular(f"it is {_KINDS.get(kind, 'no regular file')}")
+        raise Irregular(path, f"it is {_KINDS.get(kind, 'no regular file')}")
     if status.st_size > limit:
-        raise Irregular(f"it has {status.st_size:,} bytes, more than {limit:,}")
+        raise Irregular(path, f"it has {status.st_size:,} bytes, more than {limit:,}")

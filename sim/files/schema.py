@@ -6,6 +6,7 @@ integer, 1.0 neither, and a number is finite.
 import math
 import re
 import reprlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,15 @@ __all__ = ["SHA", "Anything", "Choice", "Flag", "Int", "Kinds", "Later", "Listin
 
 WAY_OUT = "the file was changed or damaged: run the step that writes it again"
 
-_SHORT = reprlib.Repr()
+
+
+class _Short(reprlib.Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        """An integer, but for those that Python does not write out."""
+        return f"an integer of {x.bit_length():,} bits" if x.bit_length() > 1 << 10 else super().repr_int(x, level)
+
+
+_SHORT = _Short()
 _SHORT.maxstring = _SHORT.maxother = 60
 _SHORT.maxlong = 40
 
@@ -63,16 +72,19 @@ class Int(Rule):
 
 @dataclass(frozen=True)
 class Number(Rule):
-    """A finite number of at least ``low``."""
+    """A finite number from ``low`` to ``high``."""
 
     low: float = -math.inf
+    high: float = sys.float_info.max
 
     @property
     def words(self) -> str:
+        if self.high < sys.float_info.max:
+            return f"a number from {self.low:,g} to {self.high:,g}"
         return "a finite number" + (f" of at least {self.low:g}" if self.low > -math.inf else "")
 
     def holds(self, value: Any) -> bool:
-        return type(value) in (int, float) and math.isfinite(value) and value >= self.low
+        return type(value) in (int, float) and -sys.float_info.max <= value <= self.high and value >= self.low
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from circulant.boards import build as module
 from circulant.boards.build import build
 from circulant.hw import generate
+from circulant.sim import artifact
 from circulant.sim.refusal import Refusal, TimingMissed
 from tests.hw import golden
 
@@ -66,6 +67,18 @@ def test_a_second_build_finds_the_first_unless_a_file_is_another_one(design, tmp
     assert tools["calls"] == 2
     (tmp_path / "out" / "top.bit").write_bytes(b"other")
     assert not build(design, "ulx3s-85f", tmp_path / "out", seed=2).cached
+
+
+@pytest.mark.parametrize("lost", ["key", "sha256", "file", "critical", "used", "cells"])
+def test_a_record_that_lacks_a_field_is_none(design, tmp_path, tools, lost):
+    first = build(design, "ulx3s-85f", tmp_path / "out")
+    path = tmp_path / "out" / module.FILE
+    body = artifact.read_json(path, module.KIND, module.VERSION)
+    artifact.write_json(path, module.KIND, module.VERSION, {
+        name: value for name, value in body.items() if name not in (lost, "hash")})
+    again = build(design, "ulx3s-85f", tmp_path / "out")
+    assert not again.cached
+    assert again.critical == first.critical
 
 
 def test_a_build_is_found_again_when_only_lines_of_the_generator_moved(design, tmp_path, tools, monkeypatch):

@@ -12,6 +12,7 @@ import pytest
 
 from circulant.exits import code_of, end_of
 from circulant.sim.cosim import SimulationError
+from circulant.sim.files.files import Irregular
 from circulant.sim.refusal import Refusal, ToolError
 from tests.processes import alive, soon
 
@@ -31,6 +32,8 @@ PROGRAM = [sys.executable, "-c", "from circulant.cli import main; main()"]
      "same command again"),
     (PermissionError(13, "Permission denied", "/proc/x"), 2, "/proc/x cannot be used: Permission denied; choose "
      "another path"),
+    (Irregular("net.onnx", "it is a pipe"), 2,
+     "net.onnx must be a file that can be read, but it is a pipe; give another"),
     (IsADirectoryError(21, "Is a directory", "runs"), 2, "runs cannot be used: Is a directory; choose another path"),
     (KeyboardInterrupt(), 130, "Interrupted; what earlier steps wrote stays usable."),
     (KeyboardInterrupt("Interrupted; go on"), 130, "Interrupted; go on"),

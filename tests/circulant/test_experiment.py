@@ -151,6 +151,35 @@ def test_broken_toml_names_the_line(written):
     assert "line 2" in refusal(path)
 
 
+@pytest.mark.parametrize(("text", "why"), [
+    (f"[hardware]\nmultipliers = {'9' * 60_000}", "an integer has too many digits"),
+    (f"[hardware]\nmultipliers = 0x{'f' * 60_000}", "an integer must fit 64 bits"),
+    (f"[data]\narguments = {{a = [1, {1 << 63}]}}", "an integer must fit 64 bits"),
+    (f"x = {'[' * 9_000}{']' * 9_000}", "it has too many brackets within each other")])
+def test_what_no_toml_says(written, text, why):
+    path = written(text)
+    assert refusal(path) == f"{path} must be TOML: {why}"
+
+
+def test_a_long_value_is_not_repeated():
+    for long in ("9" * 60_000, "0x" + "f" * 60_000, "x" * 60_000):
+        with pytest.raises(Refusal, match=r": hardware.multipliers must be an integer") as no:
+            experiment.load("digits-gru", [f"hardware.multipliers={long}"])
+        assert len(str(no.value)) < 500
+
+
+def test_an_integer_beyond_any_number():
+    with pytest.raises(Refusal, match=r"training.learning_rate must be a number .*, not an integer of 3,322 bits$"):
+        experiment.parse({"training": {"learning_rate": 10**1000}})
+
+
+def test_many_problems_are_few_lines(written):
+    path = written("".join(f"[t{n}]\n" for n in range(50_000)))
+    lines = refusal(path).split("\n")
+    assert (len(lines), lines[-1]) == (21, "and 49,980 more like these")
+    assert lines[0].startswith(f"{path}: there is no table [t0]; ")
+
+
 def test_a_key_where_a_table_belongs(written):
     path = written("model = 3\n")
     assert refusal(path) == f"{path}: [model] must be a table of keys, not 3"

@@ -54,7 +54,12 @@ def test_a_file_that_was_changed_is_refused(folder, name, damage, rule):
     ("streams", 0, "field 'streams' must be an integer from 1 to 65536, not 0"),
     ("streams", True, "field 'streams' must be an integer from 1 to 65536, not True"),
     ("max_steps", "10", "field 'max_steps' must be null or an integer"),
-    ("layers", [{"cycles": "9"}], r"field 'layers\[0\]\.cycles' must be a finite number of at least 0, not '9'"),
+    ("layers", [{"cycles": "9"}], r"field 'layers\[0\]\.cycles' must be a number from 0 to 1e\+12, not '9'"),
+    ("layers", [{"cycles": 1e300}], r"field 'layers\[0\]\.cycles' must be a number from 0 to 1e\+12, not 1e\+300"),
+    ("layers", [{"cycles": 9, "limit": None}], r"field 'layers\[0\]\.limit' must be a text"),
+    ("ports", None, "field 'ports' must be a list, not None"),
+    ("ports", [None], r"field 'ports\[0\]' must be an object, not None"),
+    ("ports", [{}], r"field 'ports\[0\]\.name' must be there, but it is missing"),
     ("input", None, "field 'input' must be an object, not None"),
     ("network", "abc", "field 'network' must be a SHA-256"),
 ])
@@ -63,3 +68,26 @@ def test_a_manifest_of_nonsense_is_refused(folder, field, value, rule):
     del body["hash"]
     artifact.write_json(folder / "manifest.json", design.KIND, design.VERSION, body)
     assert re.search(f"^{re.escape(str(folder / 'manifest.json'))}: {rule}", refusal(folder))
+
+
+PORTS = [{"name": name, "direction": direction, "bits": bits} for name, direction, bits in (
+    ("clk", "in", 1), ("rst", "in", 1), ("s_tdata", "in", 32), ("s_tvalid", "in", 1), ("s_tready", "out", 1),
+    ("s_tlast", "in", 1), ("m_tdata", "out", 8), ("m_tvalid", "out", 1), ("m_tready", "in", 1), ("m_tlast", "out", 1))]
+
+
+def body_of(ports):
+    return {"clock": "clk", "reset": "rst", "ports": ports,
+            "input": {"prefix": "s", "elements_per_beat": 2, "container_bits": 16},
+            "output": {"prefix": "m", "elements_per_beat": 1, "container_bits": 8}}
+
+
+def test_ports_are_those_of_the_streams():
+    extra = {"name": "overflow", "direction": "out", "bits": 1}
+    assert design.ports(body_of([*PORTS, extra])) == {port["name"]: port for port in [*PORTS, extra]}
+    for ports, named in (([], r"clk \(in, 1"), (PORTS[1:], r"clk \(in, 1"), (PORTS[:-1], r"m_tlast \(out, 1"),
+                         ([*PORTS, PORTS[2] | {"bits": 31}], r"s_tdata \(in, 32"),
+                         ([*PORTS, PORTS[4] | {"direction": "in"}], r"s_tready \(out, 1")):
+        with pytest.raises(Refusal, match=rf"^The manifest of a design must name its port {named} bits\), but it does"):
+            design.ports(body_of(ports))
+    with pytest.raises(Refusal, match=r"must name its port clk"):
+        design.ports({name: value for name, value in body_of([]).items() if name != "ports"})

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from circulant.sim.refusal import Refusal, ToolError, nearest, unusable
+from circulant.sim.refusal import Refusal, ToolError, listed, nearest, some, unusable
 
 
 def test_is_a_value_error_with_one_sentence():
@@ -21,6 +21,17 @@ def test_is_a_value_error_with_one_sentence():
 ])
 def test_nearest(word, legal, hint):
     assert nearest(word, legal) == hint
+
+
+def test_a_line_for_each_of_a_few_problems():
+    assert listed(["a", "b", "a"]) == "a\nb"
+    assert listed(map(str, range(5)), most=3) == "0\n1\n2\nand 2 more like these"
+    assert listed([]) == ""
+
+
+def test_a_few_words():
+    assert some("ab") == "a, b"
+    assert some(map(str, range(4000)), most=3) == "0, 1, 2 and 3,997 more"
 
 
 def test_nearest_reads_any_iterable():

@@ -39,6 +39,8 @@ def test_tables_are_frozen():
     ({"rate": -1}, "sample.rate must be a number of at least 0.0, not -1"),
     ({"rate": float("nan")}, "sample.rate must be a number of at least 0.0, not nan"),
     ({"rate": float("inf")}, "sample.rate must be a number of at least 0.0, not inf"),
+    ({"rate": 10**400}, "sample.rate must be a number of at least 0.0, not an integer of 1,329 bits"),
+    ({"count": 10**5000}, "sample.count must be an integer from 2 to 18, not an integer of 16,610 bits"),
     ({"phones": 40}, "sample.phones must be one of 39, 48, not 40"),
     ({"phones": "48"}, "sample.phones must be one of 39, 48, not '48'"),
     ({"kind": "gruu"}, "sample.kind must be one of 'gru', 'lstm', not 'gruu'; did you mean 'gru'?"),

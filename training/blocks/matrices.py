@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.refusal import Refusal, listed, nearest
 from circulant.training.blocks.blocks import BlockCirculant, illegal, too_large
 from circulant.training.models.cells import Recurrent
 
@@ -106,7 +106,7 @@ def assign(model: nn.Module, block_size: int | Mapping[str, int], dense: Collect
         kept.append(name if name in legal else modules[0 if name == "first" else -1])
     chosen, problems = _by_name(found, block_size)
     if problems:
-        raise Refusal("\n".join(problems))
+        raise Refusal(listed(problems))
     stays = {name for name in found if any(_within(name, given) for given in kept)}
     return {name: 1 if name in stays else chosen.get(name, 1) for name in found}
 
@@ -132,7 +132,7 @@ def resolve(model: nn.Module, block_size: int | Mapping[str, int]) -> dict[str, 
         elif not chain and (others := [other for other in owners[id(matrix.weight)] if other != name]):
             problems.append(f"{name}: the weight must belong to one module, but {', '.join(others)} shares it; copy it")
     if problems:
-        raise Refusal("\n".join(dict.fromkeys(problems)))
+        raise Refusal(listed(problems))
     return sizes
 
 

@@ -76,8 +76,8 @@ def load_array(path: Path) -> NDArray[Any]:
         if not isinstance(loaded, np.ndarray):
             raise ValueError("it is an archive of arrays")
     except Exception as error:  # A damaged header fails in a dozen ways, from tokenize.TokenError to MemoryError.
-        raise Refusal(f"{path} must hold a .npy array of numbers, but does not ({error}); fetch the data set "
-                      "again") from None
+        raise Refusal(f"{path} must hold a .npy array of numbers, but does not ({files.reason(error)}); fetch "
+                      "the data set again") from None
     return loaded
 
 
@@ -97,8 +97,8 @@ def load_npz(path: Path, needed: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
         if "allow_pickle" in str(error) and key:
             raise Refusal(f"{path}: {key!r} must be an array of numbers, but holds Python objects, as ragged lists do; "
                           "pad it, and give the lengths as another array") from None
-        raise Refusal(f"{path} must be an .npz archive, but cannot be read as one ({error}); write it with "
-                      "numpy.savez") from None
+        raise Refusal(f"{path} must be an .npz archive, but cannot be read as one ({files.reason(error)}); write it "
+                      "with numpy.savez") from None
     if missing := [key for key in needed if key not in found]:
         raise Refusal(f"{path} must hold the keys {', '.join(needed)}, but lacks {', '.join(missing)}; it has "
                       f"{', '.join(found) or 'none'}")

@@ -1,5 +1,6 @@
 """The graph of an ONNX file for one size of its inputs: nodes that depend on the data, and the values of all others."""
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,16 +8,19 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import NodeProto, numpy_helper, reference, shape_inference
+from onnx import GraphProto, NodeProto, numpy_helper, reference, shape_inference
 
-from circulant.sim.files.files import read_bytes
+from circulant.sim.files.files import read_bytes, reason
 from circulant.sim.refusal import Refusal
-from circulant.training.onnx.quantizers import Grid, Quantizers, Range
+from circulant.training.onnx.quantizers import Grid, Quantizers, Range, computed
 
 __all__ = ["OnnxGraph", "OnnxNode", "load"]
 
 LARGEST = 1 << 30
 """Bytes of a file at the most."""
+
+VALUES = 1 << 28
+"""Values of a tensor at the most, for so many samples as the file says, or two."""
 
 MOVES = ("Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators that leave constants on their grid."""
@@ -97,16 +101,21 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
         quantizers: whether those of the file say formats.
 
     Raises:
-        Refusal: for a file that is no ONNX model, has several inputs or outputs, or does not say a size; as
-            `Quantizers`.
+        Refusal: for a file that is no ONNX model, has several inputs or outputs, does not say a size, or says one that
+            no memory holds; as `Quantizers`.
     """
-    data = read_bytes(Path(path), LARGEST)
+    try:
+        data = read_bytes(Path(path), LARGEST)
+    except OSError as error:
+        raise Refusal(f"{path} must be a file that can be read, but it cannot be ({reason(error)}); give another"
+                      ) from None
     try:
         model = onnx.load_model_from_string(data)
         onnx.checker.check_model(model)
     except Exception as error:  # protobuf and the checker raise kinds of their own
         raise Refusal(f"{path} must be a valid ONNX model, but it is not ({str(error).splitlines()[0][:200]}); export "
                       "it again") from None
+    _require_small(path, _inferred(shape_inference.infer_shapes(model, data_prop=True).graph))  # Before it is computed.
     taken_out = Quantizers(model, keep=quantizers)
     graph = model.graph
     known = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
@@ -116,6 +125,7 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
                       "the model without states, and with the output that counts")
     taken = inputs[0]
     shape = _concrete(path, taken, sample)
+    _require_small(path, {taken.name: shape})
     for dim, size in zip(taken.type.tensor_type.shape.dim, shape, strict=True):
         dim.Clear()
         dim.dim_value = size
@@ -124,9 +134,10 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
     try:
         model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     except Exception as error:
-        reason = " ".join(str(error).split())[:300]
-        raise Refusal(f"{path}: the shapes of its nodes contradict each other for inputs {shape} ({reason}); export it "
+        said = " ".join(str(error).split())[:300]
+        raise Refusal(f"{path}: the shapes of its nodes contradict each other for inputs {shape} ({said}); export it "
                       "again, or give data of the right shape") from None
+    _require_small(path, _inferred(model.graph))
     found = _Folded(model, taken.name, shape, known)
     taken_out.grids.update({name: taken_out.grids[source] for name, source in found.moved.items()
                             if source in taken_out.grids})
@@ -149,6 +160,24 @@ def _concrete(path: str | Path, taken: Any, sample: Sequence[int] | None) -> Sha
     return tuple(size for size in shape if size is not None)
 
 
+def _require_small(path: str | Path, shapes: Mapping[str, Shape]) -> None:
+    """Check that no tensor is so large that to compute it once takes the memory of the machine.
+
+    Raises:
+        Refusal: naming the first that is.
+    """
+    for name, shape in shapes.items():
+        if math.prod(shape) > VALUES or min(shape, default=0) < 0:
+            raise Refusal(f"{path} must have tensors of at most {VALUES:,} values, and no negative size, but {name!r} "
+                          f"is {_words(shape)}; export it with the sizes of real data")
+
+
+def _inferred(graph: GraphProto) -> dict[str, Shape]:
+    """The shapes that inference has found, by the names of tensors; 0 for a size that it has not."""
+    return {each.name: tuple(dim.dim_value for dim in each.type.tensor_type.shape.dim)
+            for each in (*graph.value_info, *graph.output)}
+
+
 def _words(dims: Sequence[int | None]) -> str:
     return f"({', '.join('any' if dim is None else str(dim) for dim in dims)})"
 
@@ -160,8 +189,7 @@ class _Folded:
         self.constants, self.nodes = dict(known), list[OnnxNode]()
         self.shapes: dict[str, Shape] = {input: shape}
         self.moved: dict[str, str] = {}
-        values = (*model.graph.value_info, *model.graph.output)
-        inferred = {each.name: tuple(dim.dim_value for dim in each.type.tensor_type.shape.dim) for each in values}
+        inferred = _inferred(model.graph)
         opsets = {each.domain: each.version for each in model.opset_import}
         for number, node in enumerate(model.graph.node):
             made = self._constant(node, opsets)
@@ -182,9 +210,7 @@ class _Folded:
             return [np.array(self.shapes[given[0]], np.int64)]
         if any(name not in self.constants for name in given):
             return None
-        run = reference.ReferenceEvaluator(node)
-        found: Any = run.run(None, {name: self.constants[name] for name in given})
-        return [np.asarray(each) for each in found]
+        return computed(node, self.constants)
 
 
 def _plain(attribute: Any) -> Any:

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from circulant.sim.files.files import reason
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.onnx.graph import OnnxGraph, OnnxNode, load
@@ -82,9 +83,15 @@ def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quant
     model = OnnxNetwork(graph).eval()
     shape = graph.shapes[graph.input]
     x = _like(sample, shape)
-    wanted = graph.evaluated(x)
-    with torch.no_grad():
-        got = model(torch.tensor(x.copy())).numpy()
+    try:
+        wanted = graph.evaluated(x)
+        with torch.no_grad():
+            got = model(torch.tensor(x.copy())).numpy()
+    except Refusal:
+        raise
+    except Exception as error:  # What numpy and torch raise for windows and indices that no tensor has.
+        raise Refusal(f"{path} must be computable for inputs {shape}, but it is not ({reason(error)}); export it again"
+                      ) from None
     if wanted is not None and (got.shape != wanted.shape or np.abs(got - wanted).max() > TOLERANCE * max(
             1e-30, float(np.abs(wanted).max()))):
         raise AssertionError(f"The module of {path} differs from the file's own function; the import is wrong")

@@ -5,6 +5,7 @@ of constants is computed, and the grid of its values kept. Two forms are known: 
 2022, arXiv:2206.07527), and ``QuantizeLinear`` with ``DequantizeLinear`` behind it.
 """
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,11 @@ from numpy.typing import NDArray
 from onnx import NodeProto, helper, numpy_helper, reference
 
 from circulant.sim.arith.fixed import Format
+from circulant.sim.files.files import reason
 from circulant.sim.refusal import Refusal
 from circulant.training.onnx.quant import DOMAINS, QUANTS, integer_range, quantized, text
 
-__all__ = ["Grid", "Quantizers", "Range"]
+__all__ = ["Grid", "Quantizers", "Range", "computed"]
 
 NEAREST = ("ROUND", "HALF_EVEN", "HALF_UP", "HALF_DOWN")
 """Rounding modes that differ from ours in ties alone."""
@@ -181,9 +183,7 @@ class Quantizers:
 
     def _compute(self, node: NodeProto) -> None:
         """Keep what a node of constants gives."""
-        made: Any = reference.ReferenceEvaluator(node).run(
-            None, {name: self._known[name] for name in node.input if name})
-        self._known |= dict(zip(node.output, map(np.asarray, made), strict=False))
+        self._known |= dict(zip(node.output, computed(node, self._known), strict=False))
 
     def _keep_constant(self, name: str, value: NDArray[Any]) -> None:
         self._known[name] = value
@@ -193,3 +193,17 @@ class Quantizers:
         """The node as it is, with a problem noted."""
         self._problems.append(f"of node {node.name!r} ({node.op_type}) {why}")
         return node
+
+
+def computed(node: NodeProto, known: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    """The values that a node of constants gives.
+
+    Raises:
+        Refusal: when there are none, by the node's name.
+    """
+    try:
+        made: Any = reference.ReferenceEvaluator(node).run(None, {name: known[name] for name in node.input if name})
+    except Exception as error:  # What numpy raises for sizes and indices that nothing has.
+        raise Refusal(f"Node {node.name!r} ({node.op_type}) of the ONNX file must be computable, as it depends on no "
+                      f"data, but it is not ({reason(error)}); export the file again") from None
+    return [np.asarray(each) for each in made]

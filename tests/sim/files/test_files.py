@@ -75,7 +75,9 @@ def test_a_missing_file_is_another_error(tmp_path):
 
 @pytest.mark.parametrize(("error", "words"), [
     (OSError(errno.ENOSPC, "No space left on device", "x"), "No space left on device"),
-    (files.Irregular("it is a pipe"), "it is a pipe"), (ValueError("one\ntwo"), "one"), (KeyError(), "KeyError")])
+    (files.Irregular("x", "it is a pipe"), "it is a pipe"), (ValueError("one\ntwo"), "one"),
+    (ValueError("Set allow_pickle=True"), "it is damaged, or holds objects of Python, which are never loaded"),
+    (KeyError(), "KeyError")])
 def test_the_reason_is_a_few_words(error, words):
     assert files.reason(error) == words
 

@@ -39,6 +39,7 @@ def refusal(rule, value):
     (Int(0, 3), [0, 3], [True, 1.0, "1", -1, 4, None, [], 10 ** 30]),
     (Number(), [0, -1.5, 1e300], [True, math.nan, math.inf, "1", None]),
     (Number(0), [0, 0.1], [-0.1]),
+    (Number(0, 1e12), [0, 1e12], [-0.1, 1e300, 10**400]),
     (Flag(), [True, False], [0, 1, "true", None]),
     (Text(3), ["", "abc"], ["abcd", 3, None, b"a"]),
     (Text(9, "[a-z]+", "a word"), ["ab"], ["", "a b", "ab\n"]),
@@ -71,6 +72,7 @@ def test_a_rule(rule, legal, illegal):
     (Mapped(Choice(("a", "b", "c"))), {"x\ny": "d"}, ": field 'x\\ny' must be 'a', 'b' or 'c', not 'd'"),
     (Listing(Int(0, 1), 2, 2), [1], " must be a list of 2 elements, not [1]"),
     (Number(0), -2, " must be a finite number of at least 0, not -2"),
+    (Number(0, 1e12), 1e300, " must be a number from 0 to 1e+12, not 1e+300"),
 ])
 def test_its_words(rule, value, said):
     assert refusal(rule, value) == said

@@ -48,7 +48,7 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
 
 
 def test_many_classes_need_many_targets():
-    with pytest.raises(Refusal, match=r"^Data set 'few' must have at most 10,000 classes for the 6 targets of its train"):
+    with pytest.raises(Refusal, match=r"^Data set 'few' must have at most 10,000 classes for the 6 targets of its t"):
         classification(classes=10_001)
     assert classification(classes=10_000).classes == 10_000
     many = np.zeros((1_001, 4, 3), np.float32)

@@ -124,9 +124,9 @@ RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
                                      r" 11, train_lengths of 12; cut them to one length$"),
     ({"train_y": np.array(3)}, r"train_y of none"),
     ({"train_x": np.zeros((12, 7))}, r"must be sequences to have lengths, but has shape \(12, 7\)"),
-    ({"train_y": np.r_[np.arange(11), 10**9]}, r"^Data set 'mine' must have at most 10,000 classes for the 12 targets of "
-     r"its training set, not 1,000,000,001; number them from 0 without gaps$"),
-    ({"classes": np.array(10**9)}, r"^Data set 'mine' must have at most 10,000 classes for the 12 targets of its train"),
+    ({"train_y": np.r_[np.arange(11), 10**9]}, r"^Data set 'mine' must have at most 10,000 classes for the 12 targets "
+     r"of its training set, not 1,000,000,001; number them from 0 without gaps$"),
+    ({"classes": np.array(10**9)}, r"^Data set 'mine' must have at most 10,000 classes for the 12 targets of its trai"),
     ({"classes": np.array(1)}, r"'classes' must be one integer of at least 2, not 1; count the blank too$"),
     ({"classes": np.array([3, 4])}, r"'classes' must be one integer of at least 2, not \[3, 4\]"),
     ({"symbols": np.array([1, 2])}, r"'symbols' must be a list of strings, not int64 of shape \(2,\)"),
