@@ -1,3 +1,4 @@
+import csv
 import json
 from dataclasses import replace
 
@@ -119,7 +120,17 @@ def test_a_document_has_the_best_row_of_each_table_first(tmp_path, trained):
     lines = [line for line in text.splitlines() if line.startswith(("###", "| ")) and "matrices" not in line]
     assert [line.split(" | ")[0].strip("| ") for line in lines] == [
         "### Spoken digits in noise", none.label, many.label, few.label, many.label]
-    assert f"| {few.label} | 40.0 ± 14.1 | 0, 1 | 55,044 | 4,587 | 0.03 |" in lines
+    assert f"| {few.label} | 40.0 ± 14.1 | 55,044 | 4,587 |" in lines
+    with (tmp_path / document.CSV).open(encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    assert [row["errors_percent"] for row in written if row["matrices"] == few.label] == ["50.0", "30.0"]
+
+
+def test_a_table_has_the_five_best_rows_and_the_best_of_each_other_kind():
+    errors = {"circulant 1": 1, "circulant 2": 2, "dense 3": 3, "circulant 4": 4, "circulant 5": 5, "circulant 6": 6,
+              "low rank 7": 7, "dense 8": 8, "low rank 9": 9}
+    rows = {label: {"errors": {"0": value}} for label, value in reversed(errors.items())}
+    assert document._best(rows) == [*list(errors)[:5], "low rank 7"]
 
 
 def test_an_unknown_row_is_refused():
