@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,9 @@ ANSWER = 6
 
 PATIENCE = 10
 """Seconds after which a cluster without workers is given up."""
+
+SILENCE = 30
+"""Seconds without a sign of life after which a worker counts as lost: each gives one every second or so."""
 
 FILES = ("model.pt", "training.json")
 """Files of a training that go with its result."""
@@ -101,7 +104,11 @@ def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE)
             futures[key] = client.submit(partial(_whole, task.call), *given, key=f"{run}-{key}", pure=False)
         keys = {future.key: key for key, future in futures.items()}
         pending, alone = set(futures.values()), time.monotonic()
+        looked = alone
         while pending:
+            if time.monotonic() - looked > SILENCE / 3:
+                _leave_silent(client)
+                looked = time.monotonic()
             try:
                 done, pending = wait(pending, timeout=min(1.0, patience / 4), return_when="FIRST_COMPLETED")
             except NoneYet:
@@ -129,6 +136,20 @@ def _workers(client: Any) -> int:
         return len(client.nthreads())
     except Exception:  # The scheduler is gone; it may come back.
         return 0
+
+
+def _leave_silent(client: Any) -> None:
+    """Have the scheduler give what silent workers had to others: it would wait for minutes."""
+
+    async def leave(seconds: float, dask_scheduler: Any) -> None:  # It goes by value: schedulers need no circulant.
+        import time
+
+        for worker, state in list(dask_scheduler.workers.items()):
+            if time.time() - state.last_seen > seconds:
+                await dask_scheduler.remove_worker(worker, stimulus_id=f"circulant-silent-{time.time()}")
+
+    with suppress(Exception):  # The scheduler is gone; it may come back.
+        client.run_on_scheduler(leave, SILENCE)
 
 
 @contextmanager
@@ -159,7 +180,7 @@ def connected(address: str) -> Iterator[Any]:
 
 
 async def _greeted(address: str) -> None:
-    """Exchange greetings with a scheduler.
+    """Exchange greetings with a scheduler, which has `ANSWER` seconds in all.
 
     A client that could not do so would wait for itself when it is deleted, and say so.
 
@@ -170,25 +191,39 @@ async def _greeted(address: str) -> None:
     from distributed.security import Security
 
     try:
-        comm = await connect(address, timeout=ANSWER, **Security().get_connection_args("client"))
+        async with asyncio.timeout(ANSWER):
+            comm = await connect(address, timeout=ANSWER, **Security().get_connection_args("client"))
     except MemoryError:  # A length of bytes that were no length.
         raise ConnectionError("what answers is no Dask scheduler") from None
+    except TimeoutError:
+        raise ConnectionError("nothing comes from there") from None
     await comm.close()
 
 
 def _require_same(client: Any, address: str) -> None:
-    try:
-        found = client.run(_identity)
-    except ModuleNotFoundError as error:
-        raise Refusal(f"Every worker must have this circulant with its extra 'cluster', but one lacks {error.name}; "
-                      "install it there") from None
+    found = client.sync(_identities, client)
+    if lacking := next((each.name for each in found.values() if isinstance(each, ModuleNotFoundError)), None):
+        raise Refusal(f"Every worker must have this circulant with its extra 'cluster', but one lacks {lacking}; "
+                      "install it there")
     if not found:
-        raise Refusal(f"A cluster must have a worker, but {address} has none; start some by `dask worker {address}`")
+        raise Refusal(f"A cluster must have a worker that answers, but {address} has none; start some by "
+                      f"`dask worker {address}`")
     mine = _identity()
     if others := [worker for worker, its in found.items() if its != mine]:
         raise Refusal(f"Every worker must have this circulant, {__version__} with the same sources, but "
                       f"{', '.join(sorted(others)[:3])} {'has' if len(others) == 1 else 'have'} another one; install "
                       "it there")
+
+
+async def _identities(client: Any) -> dict[str, Any]:
+    """The identity of each worker, or the error in its place; one that ends meanwhile or is silent is left out."""
+    calls = {asyncio.ensure_future(client.run(_identity, workers=[worker], on_error="return")): worker
+             for worker in await client.nthreads()}
+    done, late = await asyncio.wait(calls, timeout=ANSWER) if calls else (set(), set())
+    for call in late:
+        call.cancel()
+    said = {calls[call]: call.exception() or call.result().get(calls[call]) for call in done}
+    return {worker: its for worker, its in said.items() if its is not None and not isinstance(its, OSError)}
 
 
 def _identity() -> tuple[str, str]:

@@ -4,17 +4,21 @@ The study of a space keeps what was proposed and found, in a file beside the res
 takes. What a trial draws depends on the seed and its number alone, so that a search that was interrupted goes on as if
 it had not been.
 """
+import fcntl
 import json
 import random
-from collections.abc import Container, Mapping
+import time
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
-from optuna.storages import get_storage
+from optuna.storages import BaseStorage, get_storage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -35,6 +39,9 @@ BATCH = 20
 
 PATIENCE = 5
 """Proposals for each point that is asked for; a method that only repeats itself ends there."""
+
+PAUSES = (0.05, 0.2, 0.5)
+"""Seconds between attempts to open a storage."""
 
 Choice = tuple[int, ...]
 """The index of the value of each axis."""
@@ -57,7 +64,20 @@ def search(sweep: Sweep, folder: Path, *, jobs: Jobs = 1, show: Show = silent) -
     with naming(folder):
         folder.mkdir(parents=True, exist_ok=True)
     url = sweep.search.storage or f"sqlite:///{folder.resolve() / 'search.db'}"
-    return [row for space in sweep.spaces for row in _searched(sweep, space, url, jobs=jobs, show=show)]
+    with _alone(folder):
+        return [row for space in sweep.spaces for row in _searched(sweep, space, url, jobs=jobs, show=show)]
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """A block in which no other search works in ``folder``."""
+    with naming(folder), (folder / "search.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refusal(f"A search must have its folder for itself, but another one is at work in {folder}; wait "
+                          "for its end, or take another --out") from None
+        yield
 
 
 def _searched(sweep: Sweep, space: Space, url: str, *, jobs: Jobs, show: Show) -> list[Row]:
@@ -79,8 +99,12 @@ def _searched(sweep: Sweep, space: Space, url: str, *, jobs: Jobs, show: Show) -
         fresh = [choice for choice in dict.fromkeys(choices) if choice not in known]
         rows = run([space.point(choice) for choice in fresh], measure=sweep.measure, jobs=jobs, show=progress)
         known |= zip(fresh, (_judged(row, goal) for row in rows), strict=True)
-        for trial, choice in zip(trials, choices, strict=True):
-            _tell(study, trial, known[choice], goal)
+        try:
+            for trial, choice in zip(trials, choices, strict=True):
+                _tell(study, trial, known[choice], goal)
+        except UpdateFinishedTrialError:
+            raise Refusal("A study must have one search at a time, but another one has gone on with "
+                          f"{study.study_name} in {url}; wait for its end, or take another search.storage") from None
         for number in range(len(trials) - len(fresh)):  # A repetition tells the method something, and the user nothing.
             if len(known) < wanted:
                 study.enqueue_trial(_unseen(space, known, f"{goal.seed} {asked} {number}"), skip_if_exists=True)
@@ -96,7 +120,7 @@ def _study(sweep: Sweep, space: Space, url: str) -> Study:
     identity = artifact.digest({"axes": [[axis.name, list(axis.values)] for axis in space.axes], "search": aim,
                                 "experiment": _changed(space.experiment), "measure": sweep.measure})
     try:
-        study = optuna.create_study(storage=get_storage(url), study_name=name, load_if_exists=True,
+        study = optuna.create_study(storage=_storage(url), study_name=name, load_if_exists=True,
                                     directions=["minimize"] * len(goal.objectives))
         if study.user_attrs.setdefault("identity", identity) != identity:
             raise Refusal(f"A study must be that of its search, but {name} in {url} was begun with another space, "
@@ -113,6 +137,16 @@ def _study(sweep: Sweep, space: Space, url: str) -> Study:
                       f"{(said[0] if said else type(error).__name__).rstrip('.')}; end what holds it, or take another "
                       "--out or search.storage") from None
     return study
+
+
+def _storage(url: str) -> BaseStorage:
+    """A storage, after a while where another search makes its tables at this moment."""
+    for pause in PAUSES:
+        try:
+            return get_storage(url)
+        except Exception:  # Which one depends on the database.
+            time.sleep(pause)
+    return get_storage(url)
 
 
 def _changed(experiment: Experiment) -> dict[str, dict[str, Any]]:

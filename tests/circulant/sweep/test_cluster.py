@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import socketserver
 import subprocess
 import sys
@@ -156,6 +157,36 @@ def test_a_cluster_that_loses_all_its_workers(tasks, tmp_path):
         assert not results
     finally:
         made.close()
+
+
+def test_workers_that_end_or_stop_cost_nothing_but_themselves(tasks, tmp_path, monkeypatch):
+    """One ends while it is asked what it is, one is stopped by then: the third does all."""
+    made = Cluster(tmp_path)
+    monkeypatch.setattr(cluster, "_identity", tasks.identity)
+    monkeypatch.setattr(cluster, "ANSWER", 2)
+    monkeypatch.setattr(cluster, "SILENCE", 3)
+    try:
+        made.worker("well")
+        made.worker("dies", DIES="1")
+        stopped = made.worker("stopped")
+        made.workers(3)
+        stopped.send_signal(signal.SIGSTOP)
+        (tmp_path / "victim").touch()  # None has to wait.
+        began = time.monotonic()
+        results = dict(compute(made.address, graph(tasks, tmp_path)))
+        assert results == {"model": 100} | {f"point{number}": 100 + number for number in range(8)}
+        assert time.monotonic() - began < 60
+    finally:
+        made.close()
+
+
+def test_a_port_that_takes_a_connection_and_says_nothing(monkeypatch):
+    monkeypatch.setattr(cluster, "ANSWER", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        began = time.monotonic()
+        with pytest.raises(Refusal, match=r"within 1 s, but tcp://\S+ does not: nothing comes from there; start"):
+            list(compute(f"tcp://127.0.0.1:{server.getsockname()[1]}", {}))
+        assert time.monotonic() - began < 5
 
 
 def test_an_address_that_does_not_answer(monkeypatch):

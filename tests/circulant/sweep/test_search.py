@@ -3,6 +3,7 @@ import json
 import math
 import random
 import sqlite3
+import threading
 from collections import defaultdict
 
 import pytest
@@ -155,6 +156,51 @@ def test_a_storage_that_is_locked_or_of_another_version(sweep_file, evaluated, t
     other.close()
     with pytest.raises(Refusal, match=f"{words}.*version"):
         search(sweep, tmp_path)
+
+
+def test_searches_that_begin_at_once_share_a_new_storage(tmp_path):
+    """One made the tables, and the others were refused with the name of one."""
+    failed = []
+
+    def opened(url, start):
+        start.wait()
+        try:
+            module._storage(url)
+        except Exception as error:
+            failed.append(str(error))
+
+    for turn in range(3):
+        start = threading.Barrier(4)
+        all_ = [threading.Thread(target=opened, args=(f"sqlite:///{tmp_path}/{turn}.db", start)) for _ in range(4)]
+        for each in all_:
+            each.start()
+        for each in all_:
+            each.join()
+    assert failed == []
+
+
+def test_a_folder_serves_one_search_at_a_time(quick, sweep_file, evaluated, tmp_path):
+    given = read(sweep_file(AXES + settings("random")))
+    with module._alone(tmp_path), pytest.raises(Refusal, match=(
+            rf"^A search must have its folder for itself, but another one is at work in {tmp_path}; wait for its end, "
+            "or take another --out$")):
+        search(given, tmp_path)
+    assert len(search(given, tmp_path)) == 60
+
+
+def test_a_study_that_another_search_goes_on_with(quick, sweep_file, evaluated, tmp_path, monkeypatch):
+    """From another folder, so that nothing kept it from that."""
+    given, run = read(sweep_file(AXES + settings("random"))), evaluated[1]
+
+    def meanwhile(points, **how):
+        module._study(given, given.spaces[0], f"sqlite:///{tmp_path / 'search.db'}")
+        return run(points, **how)
+
+    monkeypatch.setattr(module, "run", meanwhile)
+    with pytest.raises(Refusal, match=(
+            r"^A study must have one search at a time, but another one has gone on with \S+ in sqlite:///.*search\.db; "
+            r"wait for its end, or take another search\.storage$")):
+        search(given, tmp_path)
 
 
 def test_a_figure_that_a_network_has_not_fails_the_point(quick, sweep_file, evaluated, tmp_path):
