@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import size
 from tests.sources import ROOT, python_files, tree
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -326,6 +327,32 @@ def test_hardware_says_what_it_takes():
 def test_each_any_is_counted():
     source = "from typing import Any, Self\ndef f(x: Any) -> dict[str, Any]: ...\nAnything = 1  # Any"
     assert any_count(ast.parse(source)) == 3
+
+
+LINES = {"circulant": 9_200, "training": 11_300, "sim": 14_300, "hw": 17_900, "boards": 7_500, "benchmarks": 10_000,
+         "examples": 600, "docs": 200, "tests": 46_500}
+"""Lines of Python of each folder at the most; a change that needs more says why in its commit."""
+
+WORDS = {"docs": 61_000, "readme": 900, "changelog": 1_500}
+"""Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
+
+
+def beyond(budget: Mapping[str, int], found: Mapping[str, int]) -> list[str]:
+    """What is larger than its budget, and what has none, in sentences."""
+    return [f"{name} has {count:,}, its budget is {budget.get(name, 0):,}: take out what serves nobody, or raise the "
+            "budget and say why in the commit" for name, count in found.items() if count > budget.get(name, 0)]
+
+
+def test_the_size_is_within_its_budget():
+    found = size.measure()
+    assert beyond(LINES, found["lines"] | {"tests": found["tests"]}) == []
+    assert beyond(WORDS, found["words"]) == []
+
+
+def test_what_is_beyond_its_budget_is_named():
+    assert beyond({"sim": 2, "hw": 3}, {"sim": 1_002, "hw": 3, "new": 1}) == [
+        f"{what}: take out what serves nobody, or raise the budget and say why in the commit"
+        for what in ("sim has 1,002, its budget is 2", "new has 1, its budget is 0")]
 
 
 def exports(source: ast.Module) -> list[list[str]]:
