@@ -9,7 +9,7 @@ from typing import Any
 from circulant.report.interactive import PALETTE, SCALE, Choice, Picture
 from circulant.sim import metrics
 from circulant.sweep.goal import FIGURES, Figure, loss
-from circulant.sweep.pareto import front
+from circulant.sweep.pareto import front, over_seeds
 
 __all__ = ["COSTS", "Mark", "pictures"]
 
@@ -34,12 +34,13 @@ def pictures(rows: Rows, marks: Sequence[Mark] = (), repeated: Rows = ()) -> lis
     good = [row for row in rows if not row["reason"]]
     found: list[Picture] = []
     for label in dict.fromkeys(row["experiment"] for row in good):
-        mine = [row for row in good if row["experiment"] == label]
+        every = [row for row in good if row["experiment"] == label]
+        mine = over_seeds(every)
         its = [(words, symbol, [row for row in some if row["experiment"] == label]) for words, symbol, some in marks]
         more = [row for row in repeated if row["experiment"] == label and not row["reason"]]
-        found += [_fronts(label, mine, its), _parallel(label, mine), _widths(label, mine, more)]
+        found += [_fronts(label, mine, its), _parallel(label, mine), _widths(label, every, more)]
     if any("dense_weights" in row for row in good):
-        found.append(_papers(good))
+        found.append(_papers(over_seeds(good)))
     return found
 
 
@@ -104,7 +105,9 @@ def _scatter(rows: Rows, figure: Figure, name: str, marker: Mapping[str, Any]) -
 
 def _hover(row: Mapping[str, Any]) -> str:
     """All figures of a point, a line for each."""
-    lines = [f"<b>{metrics.shown(row['metric'], row['quantized'])}</b> {row.get('said', '')}".strip(),
+    spread = (f" ± {metrics.shown(row['metric'], row['quantized_deviation'])}, {row['seeds']} seeds"
+              if "seeds" in row else "")
+    lines = [f"<b>{metrics.shown(row['metric'], row['quantized'])}{spread}</b> {row.get('said', '')}".strip(),
              f"k = {row['block_size']}", f"{row['weight_bits']}-bit weights, {row['activation_bits']}-bit activations"]
     for name in COSTS:
         if FIGURES[name].known(row):
@@ -226,18 +229,23 @@ def _coarse(words: str) -> str:
 
 
 def _papers(rows: Rows) -> Picture:
-    """Points of the metric lost against the dense network, by compression; the papers' beside ours."""
+    """Points of the metric lost against the network with k = 1, by compression; the papers' beside ours.
+
+    The baseline of a training has other epochs than what is trained on from it, so that nothing is compared with it.
+    """
     seen = {(row["experiment"], row["block_size"], row["circulant"]): row for row in rows
             if "dense_weights" in row and "circulant" in row}.values()
+    dense = {row["experiment"]: row["circulant"] for row in seen if _is_dense(row)}
+    without = [label for label in dict.fromkeys(row["experiment"] for row in seen) if label not in dense]
     traces: list[dict[str, Any]] = []
-    for number, label in enumerate(dict.fromkeys(row["experiment"] for row in seen)):
+    for number, label in enumerate(dense):
         mine = sorted((row for row in seen if row["experiment"] == label),
                       key=lambda row: row["dense_weights"] / row["weights"])
         sign = 100 if mine[0]["higher_is_better"] else -100
         traces.append({"type": "scatter", "mode": "markers", "name": label,
                        "marker": {"color": PALETTE[number % len(PALETTE)], "size": 9},
                        "x": [row["dense_weights"] / row["weights"] for row in mine],
-                       "y": [sign * (row["dense"] - row["circulant"]) for row in mine],
+                       "y": [sign * (dense[label] - row["circulant"]) for row in mine],
                        "text": [f"k = {row['block_size']}" for row in mine],
                        "hovertemplate": "%{text}: %{y:.2f} points at %{x:.1f} : 1<extra>%{fullData.name}</extra>"})
     traces += [{"type": "scatter", "mode": "lines+markers", "name": paper["name"],
@@ -252,8 +260,15 @@ def _papers(rows: Rows) -> Picture:
         "xaxis": {"type": "log", "title": {"text": "compression: dense numbers for one stored"},
                   "dtick": _ticks([x for trace in traces for x in trace["x"]])},
         "yaxis": {"title": {"text": "points of the metric lost against dense"}, "zeroline": True}})],
-        "Ours are before quantization, on the samples that the exploration chose by. The papers' are phone error rates "
-        "on TIMIT, of larger networks: what can be compared is how the loss grows.")
+        ("Ours are before quantization, on the samples that the points were chosen by, and lost against the network "
+         "with k = 1, which had as many epochs. " if dense else "") +
+        (f"Those of {', '.join(without)} are not here: their dense baselines had other epochs than they, and no point "
+         "has k = 1, which would have the same; add 1 to the block sizes. " if without else "") +
+        "The papers' are phone error rates on TIMIT, of larger networks: what can be compared is how the loss grows.")
+
+
+def _is_dense(row: Mapping[str, Any]) -> bool:
+    return set(_table(row["block_size"]).values()) == {"1"}
 
 
 @cache

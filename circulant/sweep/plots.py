@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from circulant.report.plots import INK, png, style
 from circulant.sim import metrics
-from circulant.sweep.pareto import COSTS, fronts
+from circulant.sweep.pareto import COSTS, fronts, over_seeds
 
 __all__ = ["draw", "images"]
 
@@ -30,7 +30,9 @@ def images(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
 
 
 def draw(name: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """A panel for each experiment and cost: a dot for each point in the colour of its block size, and the front."""
+    """A panel for each experiment and cost: a dot for each point in the colour of its block size, and the front; a
+    point of several seeds is at its means."""
+    rows = over_seeds(rows)
     good = [row for row in rows if not row["reason"]]
     labels, sizes = (list(dict.fromkeys(row[column] for row in good)) for column in ("experiment", "block_size"))
     colors = dict(zip(sizes, itertools.cycle(PALETTE), strict=False))

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from circulant.sim.metrics import shown, words
-from circulant.sweep.pareto import fronts
+from circulant.sweep.pareto import SCORES, fronts, over_seeds
 
 __all__ = ["COLUMNS", "comma_separated", "failures", "markdown", "page", "terminal"]
 
@@ -47,8 +47,8 @@ def comma_separated(rows: Rows) -> str:
 
 
 def terminal(name: str, rows: Rows) -> Table:
-    """The table that ends a sweep: all rows, or of a long sweep those on a front."""
-    marked = _with_fronts(rows)
+    """The table that ends a sweep: all rows, or of a long sweep those on a front; of several seeds their means."""
+    marked = _with_fronts(over_seeds(rows))
     shown = marked if len(marked) <= SHORT else [row for row in marked if row["front"]]
     title = f"{name}: {_counted(rows)}" + ("" if shown is marked else f"; the {len(shown)} that nothing beats")
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=0)
@@ -77,7 +77,7 @@ def markdown(name: str, rows: Rows, command: str, picture: str, points: str) -> 
         picture: the address of the picture from the page.
         points: the address of the CSV file with every point.
     """
-    best = [row for row in _with_fronts(rows) if row["front"]]
+    best = [row for row in _with_fronts(over_seeds(rows)) if row["front"]]
     chosen = sorted(sorted(range(len(best)), key=lambda at: -len(best[at]["front"].split()))[:TEN])
     parts = [f"# Sweep `{name}`\n\nWritten by `{command}`; {_counted(rows)}, all in [a CSV file]({points}).\n",
              _notes(rows), f"![Accuracy against weight bits, and against cycles × multipliers]({picture})\n",
@@ -92,7 +92,7 @@ def page(name: str, rows: Rows, command: str, picture: bytes) -> str:
     """The same as one self-contained HTML page."""
     environment = jinja2.Environment(loader=jinja2.PackageLoader("circulant", "templates"), autoescape=True,
                                      undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    marked = _with_fronts(rows)
+    marked = _with_fronts(over_seeds(rows))
     return environment.get_template("sweep.html").render(
         name=name, command=command, counted=_counted(rows), notes=_notes(rows).split("\n\n"),
         headings=list(COLUMNS.values()), failures=failures(rows), picture=base64.b64encode(picture).decode(),
@@ -120,7 +120,14 @@ def _notes(rows: Rows) -> str:
             "weights and activations; *weight bits* is what the weight memories "
             f"hold. *cycles* are those from step to step, {where}; *floor* is ⌈multiplications / multipliers⌉.\n\n"
             "*front* marks the points that no other one of the experiment beats: in weight bits (*memory*), and in "
-            "cycles × multipliers (*work*).\n")
+            f"cycles × multipliers (*work*).{_of_seeds(rows)}\n")
+
+
+def _of_seeds(rows: Rows) -> str:
+    """A sentence on the points that differ in their seed alone, where there are such."""
+    most = max(row.get("seeds", 1) for row in over_seeds(rows))
+    return (f" Points that differ in their seed alone are one, with the mean of up to {most} seeds ± the standard "
+            "deviation; *front* compares the means.") if most > 1 else ""
 
 
 def _marked(row: Mapping[str, Any]) -> list[str]:
@@ -130,14 +137,15 @@ def _marked(row: Mapping[str, Any]) -> list[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    return [_cell(column, row.get(column, ""), row.get("metric", "")) for column in COLUMNS]
+    return [_cell(column, row.get(column, ""), row) for column in COLUMNS]
 
 
-def _cell(column: str, value: Any, metric: str) -> str:
+def _cell(column: str, value: Any, row: Mapping[str, Any]) -> str:
     if value == "":
         return ""
-    if column in ("dense", "circulant", "quantized"):
-        return shown(metric, value)
+    if column in SCORES:
+        spread = row.get(f"{column}_deviation")
+        return shown(row["metric"], value) + ("" if spread is None else f" ± {shown(row['metric'], spread)}")
     return value if isinstance(value, str) else f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
 
 

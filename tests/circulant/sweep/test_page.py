@@ -105,6 +105,29 @@ def test_the_spread_of_seeds(rows):
     assert "the mean of 2 seeds" in picture.note
 
 
+def test_a_front_is_of_means(rows):
+    again = [{**row, "seed": 1, **({} if row["reason"] else {"quantized": row["quantized"] - 0.02})} for row in rows]
+    traces = next(each for each in pictures(keyed([*rows, *again])) if each.name == "front-two").choices[0].traces
+    assert sum(len(trace["x"]) for trace in traces[:-1]) == 8
+    best = max(row["quantized"] for row in rows if row["experiment"] == "two")
+    assert max(traces[-1]["y"]) == pytest.approx(best - 0.01)
+    assert any("± 1.41%, 2 seeds" in text for trace in traces[:-1] for text in trace["text"])
+
+
+def test_what_compression_costs_is_told_at_equal_epochs(rows):
+    """Against k = 1, which is trained as long, and not against the baseline, from which all are trained on."""
+    whole = [row | {"dense_weights": 8000, "dense": 0.90} for row in rows if not row["reason"]]
+    picture = next(each for each in pictures(keyed(whole)) if each.name == "papers")
+    ours = {trace["name"]: dict(zip(trace["text"], trace["y"], strict=True)) for trace in picture.choices[0].traces[:2]}
+    assert ours["two"] == pytest.approx({"k = 1": 0.0, "k = gru=8 linear=4": 1.0})
+    assert "with k = 1, which had as many epochs" in picture.note
+    some = [row for row in whole if row["experiment"] == "one" or row["block_size"] != "1"]
+    picture = next(each for each in pictures(keyed(some)) if each.name == "papers")
+    assert [trace["name"] for trace in picture.choices[0].traces][:1] == ["one"]
+    assert "two" not in [trace["name"] for trace in picture.choices[0].traces]
+    assert "Those of two are not here: their dense baselines had other epochs than they, and no point" in picture.note
+
+
 def test_a_spread_of_rows_that_were_repeated_is_one_of_like_points(rows):
     """Of the first seed only points with the same activations and budget count, or the best of more would be better."""
     some = [row for row in keyed(rows) if row["experiment"] == "two" and not row["reason"]]

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from circulant.sweep.goal import loss
-from circulant.sweep.pareto import front, fronts
+from circulant.sweep.pareto import front, fronts, grouped, over_seeds
 
 
 @pytest.mark.parametrize(("costs", "wanted"), [
@@ -44,3 +44,41 @@ def test_fronts_of_each_experiment(rows):
 
 def test_a_failure_is_on_no_front(rows):
     assert rows[0]["reason"] and not any(0 in points for points in fronts(rows).values())
+
+
+@pytest.fixture
+def seeded(rows):
+    """The rows of experiment "two" of three seeds; the second of k = 8 is lucky."""
+    mine = [row for row in rows if row["experiment"] == "two"]
+    luck = {0: 0.0, 1: 0.03, 2: -0.03}
+    return [{**row, "seed": seed, "quantized": row["quantized"] + luck[seed] * (row["block_size"] != "1")}
+            for seed in luck for row in mine]
+
+
+def test_a_point_has_the_means_of_its_seeds(seeded):
+    merged = over_seeds(seeded)
+    assert len(merged) == 8
+    for row, first in zip(merged, seeded[:8], strict=True):
+        assert (row["seeds"], row["seed"]) == (3, "0 1 2")
+        assert row["quantized"] == pytest.approx(first["quantized"])
+        assert row["quantized_deviation"] == pytest.approx(0.03 * (first["block_size"] != "1"))
+        assert {name: row[name] for name in first if name not in ("seed", "quantized")} == {
+            name: first[name] for name in first if name not in ("seed", "quantized")}
+
+
+def test_no_front_takes_the_luckiest_seed(seeded):
+    """By its best seed k = 8 would beat k = 1, by the mean it does not."""
+    best = {cost: {(seeded[at]["block_size"], seeded[at]["weight_bits"], seeded[at]["seed"]) for at in points}
+            for cost, points in fronts(seeded).items()}
+    assert {("1", 8, seed) for seed in range(3)} <= best["memory"], "the network without loss is on the front"
+    assert {(size[:3], bits) for size, bits, _ in best["memory"]} == {("1", 8), ("gru", 4), ("gru", 8)}
+    assert {cost: len(points) for cost, points in best.items()} == {"memory": 9, "work": 6}
+
+
+def test_a_failure_and_rows_of_one_seed_stand_alone(seeded):
+    failed = [seeded[0] | {"reason": "no"}, *seeded[1:]]
+    assert grouped(failed)[0] == [0]
+    assert [row.get("seeds", 1) for row in over_seeds(failed)] == [1, *[3] * 7, 2]
+    same = [seeded[0], seeded[0] | {"cycles_per_step": 9}, seeded[8]]
+    assert grouped(same) == [[0], [1], [2]]
+    assert over_seeds(seeded[:8]) == seeded[:8]

@@ -42,6 +42,22 @@ def test_the_terminal_shows_the_fronts_of_a_long_sweep(rows):
     assert len([line for line in said.splitlines() if line.startswith((" one", " two"))]) == 6
 
 
+def test_points_of_several_seeds_are_one_row(rows):
+    mine = [{**row, "seed": seed, "quantized": row["quantized"] + 0.01 * (seed - 1)}
+            for seed in range(3) for row in rows if row["experiment"] == "two"]
+    said = printed(sheets.terminal("mine", mine)).splitlines()
+    assert said[0].strip() == "mine: 24 points"
+    cells = [line.split() for line in said if line.startswith(" two")]
+    assert len(cells) == 8
+    assert cells[2][5:14] == ["99.00%", "±", "0.00%", "95.00%", "±", "0.00%", "95.00%", "±", "1.00%"]
+    text = sheets.markdown("mine", mine, "command", "picture", "points")
+    assert "| 95.00% ± 1.00% |" in text
+    assert ("Points that differ in their seed alone are one, with the mean of up to 3 seeds ± the standard deviation; "
+            "*front* compares the means.") in text
+    assert "±" not in sheets.markdown("mine", mine[:8], "command", "picture", "points")
+    assert len(sheets.comma_separated(mine).splitlines()) == 25
+
+
 def test_failures_are_counted_by_reason(rows):
     assert sheets.failures([*rows, rows[0], rows[1] | {"reason": "other"}]) == {rows[0]["reason"]: 2, "other": 1}
 
