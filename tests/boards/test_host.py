@@ -1,6 +1,7 @@
 """The host's driver against the circuit itself, which Verilator serves behind a pseudo-terminal."""
 import os
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from circulant.hw.reload_words import writes
 from circulant.sim.configuration import state_parts
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 from tests.sim import samples
 
 
@@ -84,6 +85,24 @@ def test_noise_and_lost_and_doubled_bytes_lose_nothing(design, port):
     device.close()
 
 
+@pytest.mark.parametrize("share", [0.01, 0.03])
+def test_a_line_that_disturbs_one_byte_in_a_hundred_or_more(design, port, share):
+    """With the tries that are usual: as long as something gets through, it counts, and frames become shorter."""
+    network, folder, _ = design
+    made, line = vectors(network, 4, 12), Noisy(opened(port), seed=2, rate=share / 3)
+    device = Device(line, folder, seconds=0.1)
+    before = device.hello().sequences
+    for x, y in zip(made.inputs, made.outputs, strict=True):
+        np.testing.assert_array_equal(device.infer_integers(x), y)
+    assert device.hello().sequences - before == len(made), "each sequence went through once"
+    assert line.wrong > 10 and device.repeated > 8
+    _, state = network.resume(made.inputs[:1, :4], network.initial(1))
+    device.restore_state(state)
+    kept = device.read_state(network.initial(1))
+    assert [part.tolist() for part in state_parts(kept)] == [part.tolist() for part in state_parts(state)]
+    device.close()
+
+
 def test_real_numbers_are_quantized_as_the_network_does(design, port):
     network, folder, _ = design
     x = np.random.default_rng(5).normal(0, 1, (1, 4, network.inputs))
@@ -150,6 +169,70 @@ def test_a_silent_device_is_told_after_all_tries(design):
     with pytest.raises(SilentDevice, match=r"^A device must answer within 3 × 0\.01 s, but nothing came; check that "
                                            r"the board is powered"):
         Device(Told(), design[1], seconds=0.01, tries=3)
+
+
+class Garbled(Told):
+    """A device whose line doubles the last byte of everything."""
+
+    def read(self, size=1):
+        found = super().read(size)
+        return found[:-1] + b"\0" + found[-1:] if found else found
+
+
+def test_what_comes_broken_is_told_with_its_count(design):
+    with pytest.raises(SilentDevice, match=r"^A device must answer within 48 × 0\.01 s, but what came was broken; "
+                                           r"check that the board is powered, configured and at this port and baud"):
+        Device(Garbled(design[0].hash), design[1], seconds=0.01, tries=3)
+
+
+class Answers(Told):
+    """A device that gives an answer of its own to an operation, or whose port fails at it."""
+
+    def __init__(self, network, operation, answer):
+        super().__init__(network)
+        self._operation, self._answer = operation, answer
+
+    def write(self, data):
+        for request in Unframer().feed(data):
+            if request[1] == self._operation:
+                if isinstance(self._answer, Exception):
+                    raise self._answer
+                self._held += frame(request[:2] + self._answer)
+                return len(data)
+        return super().write(data)
+
+
+@pytest.mark.parametrize(("operation", "answer", "words"), [
+    (Operation.HELLO, bytes(24),
+     r"A device must greet with 22 bytes, but this one greets with 23; build its bitstream again"),
+    (Operation.HELLO, OSError("no port"),
+     r"A device must stay at its port, but the port fails \(no port\); plug it in, and run the same command again"),
+    (Operation.LAST, OSError("no port"), r"A device must stay at its port, but the port fails \(no port\); .*"),
+    (Operation.LAST, bytes([32]) + bytes(100),
+     r"A device must take 32 bytes and give \d+ at the most, but it took 32 and gave 100; build its bitstream again"),
+    (Operation.LAST, bytes([33]), r"A device must take 32 bytes and give \d+ at the most, but it took 33 and gave 0.*"),
+    (Operation.READ, bytes(8), r"A device must give \d+ bytes for \d+ words, but it gave 7; build its bitstream again"),
+], ids=["greeting", "unplugged while it greets", "unplugged while it plays", "more bytes", "more taken", "words"])
+def test_a_port_that_fails_and_answers_that_are_none(design, operation, answer, words):
+    def used():
+        device = Device(Answers(design[0].hash, operation, answer), design[1])
+        if operation == Operation.READ:
+            device.read_state(design[0].initial(1))
+        device.infer_integers(np.zeros((4, 4), np.int64))
+
+    with pytest.raises(ToolError, match=rf"^{words}$"):
+        used()
+
+
+def test_a_device_that_is_unplugged_while_it_greets(design):
+    """A real port, whose other side goes."""
+    pytest.importorskip("serial")
+    master, slave = os.openpty()
+    threading.Timer(0.2, os.close, (master,)).start()
+    with pytest.raises(ToolError, match=r"^A device must stay at its port, but the port fails \(.*\); plug it in, and "
+                                        r"run the same command again$"):
+        Device.open(os.ttyname(slave), design[1])
+    os.close(slave)
 
 
 def test_a_port_that_is_missing_is_refused(design, tmp_path):
