@@ -24,7 +24,7 @@ LONGEST = 60
 """Characters of a layer's name: it becomes part of names of files, of Verilog modules and of C."""
 
 Made = tuple[list[Layer], Flow | None]
-"""Layers, and what the last one gives; None where nobody knows, since something before has no layer."""
+"""Layers, and what the last one gives; None where there is none, and who takes it is judged by its shape."""
 
 
 def missing(graph: Graph) -> dict[str, str]:
@@ -68,22 +68,30 @@ class Lowering:
         self.formats, self.grids = dict[str, Format](), dict[str, Format]()
         self.shape: tuple[int, ...] = ()
         self._graph = graph
-        self._names: set[str] = set()
+        self._names, self._judged = set[str](), set[str]()
         source = graph.nodes[0]
         moves, users = self._moves(source)
         self.start = self._entry(source, moves, users)
         self.layers = tuple(self._run(moves[-1] if moves else source, self.start))
+        for node in graph.nodes if judging else ():  # Those behind branches that do not meet.
+            if node.op not in ("input", "add", *MOVES) and node.name not in self._judged:
+                self._one(node, self._entry(graph[node.inputs[0]], [], [node]))
 
     def _run(self, at: Node, flow: Flow | None) -> list[Layer]:
         """The layers behind a node."""
         layers: list[Layer] = []
         while True:
             moves, users = self._moves(at)
-            found, flow = self._moved(at, flow, moves, users)
-            layers += found
+            if flow is None:
+                flow = self._entry(at, moves, users)
+            else:
+                found, flow = self._moved(at, flow, moves, users)
+                layers += found
             at = moves[-1] if moves else at
             if not users:
                 return layers
+            if flow is None:
+                flow = self._entry(at, [], users)
             if len(users) > 1:
                 join = next((node for node in self._graph.nodes if node.op == "add" and len(node.inputs) == 2 and all(
                     self._leads(side, at) for side in node.inputs)), None)
@@ -114,27 +122,28 @@ class Lowering:
         return moves, []
 
     def _entry(self, source: Node, moves: list[Node], users: list[Node]) -> Flow:
-        """The flow that the first layer takes."""
+        """The flow that the first layer takes; also one behind a node without a layer, which is judged by itself."""
         came, went = numbered(source), arrival(source, moves)
         while len(users) == 1 and users[0].op in ("activation", "relu") and users[0].name != self._graph.output:
             users = self._graph.users(users[0].name)
         if not unchanged(went):
             for move in moves:
                 self._problem(move)
-        elif went.ndim in (2, 3) and takes_images(users, went.ndim):
+            return self._entry(moves[-1], [], users)
+        if went.ndim in (2, 3) and takes_images(users, went.ndim):
             self.shape = went.shape
             return Flow(went.shape[0], grid_of(went.shape))
-        elif went.ndim == 1:
+        if went.ndim == 1:
             self.shape = came.shape if came.ndim > 1 else ()
             return Flow(len(went))
-        elif went.ndim == 2:
+        if went.ndim == 2:
             self.shape = came.shape if came.ndim != 2 or came.shape != went.shape else ()
             return Flow(went.shape[1], sequence=True)
         return Flow(came.shape[-1], sequence=came.ndim == 2)
 
-    def _moved(self, at: Node, flow: Flow | None, moves: list[Node], users: list[Node]) -> Made:
+    def _moved(self, at: Node, flow: Flow, moves: list[Node], users: list[Node]) -> Made:
         """Layers and flow that those who move the values of a node make of them."""
-        if flow is None or at.op == "input":
+        if at.op == "input":
             return [], flow
         went = arrival(at, moves)
         if flow.grid is None or (went.ndim > 1 and takes_images(users, went.ndim, came=True)):
@@ -151,22 +160,23 @@ class Lowering:
             self._problem(move, NO_LAYER if moves else f"{NO_LAYER} for images behind it; flatten them")
         return [], None
 
-    def _residual(self, join: Node, fork: Node, flow: Flow | None) -> Made:
+    def _residual(self, join: Node, fork: Node, flow: Flow) -> Made:
         """The sum of both branches."""
+        known = len(self.problems)
         chains: list[tuple[Layer, ...]] = []
         end: Flow | None = None
         for side in join.inputs:
             layers: list[Layer] = []
-            end = flow
+            end, before = flow, fork
             for node in self._between(side, fork):
-                found, end = self._one(node, end)
-                layers += found
+                found, end = self._one(node, end or self._entry(before, [], [node]))
+                layers, before = layers + found, node
             chains.append(tuple(layers))
-        if flow is None or end is None:
-            return self._problem(join)
         if flow.grid is None and (whole := self._of_time(join, fork)):
             return self._problem(whole, f"{NO_LAYER} within a sum of vectors; only Linear, activations and batch "
                                        "normalisation may stand there")
+        if len(self.problems) > known:
+            return [], end
         body, shortcut = sorted(chains, key=len, reverse=True)
         return [float_image_layers.Residual(self._name(join.name, "sum"), flow.size, grid=flow.grid, body=body,
                                             shortcut=shortcut, relu=bool(join.options.get("relu")))], end
@@ -192,8 +202,9 @@ class Lowering:
             name = found[0].inputs[0]
         return found
 
-    def _one(self, node: Node, flow: Flow | None) -> Made:
+    def _one(self, node: Node, flow: Flow) -> Made:
         """The layers of a node that computes something."""
+        self._judged.add(node.name)
         if node.op in ("gru", "lstm", "rnn"):
             return self._recurrent(node, flow)
         if node.op == "last_step":
@@ -202,12 +213,10 @@ class Lowering:
         if node.op == "softmax":
             return self._problem(node, f"{NO_LAYER} within a network; leave it out, or let it be the last node, where "
                                        "it is dropped")
-        if node.op in ("mean", "maximum") and flow is not None and flow.sequence:
+        if node.op in ("mean", "maximum") and flow.sequence:
             return self._over_time(node, flow)
         if node.op not in (*IMAGES, "linear", "scale", "activation", "relu"):
             return self._problem(node)
-        if flow is None:
-            return [], None
         options, relu = node.options, bool(node.options.get("relu"))
         if node.op in ("activation", "relu"):
             name = self._name(node.name, node.op)
@@ -259,14 +268,14 @@ class Lowering:
         pool = float_image_layers.Pool(self._name(node.name, "pool"), flow.size, grid, window, mode)
         return [pool], Flow(flow.size, after)
 
-    def _recurrent(self, node: Node, flow: Flow | None) -> Made:
+    def _recurrent(self, node: Node, flow: Flow) -> Made:
         module: Any = node.module
         sizes = set(block_sizes(module).values())
         if len(sizes) > 1:
             return self._problem(node, f"its matrices have block sizes {', '.join(map(str, sorted(sizes)))}, but those "
                                        "of a recurrent layer must share one")
-        if flow is None or not flow.sequence:
-            return ([], None) if flow is None else self._problem(node)
+        if not flow.sequence:
+            return self._problem(node)
         after = Flow(node.shape[-1] or 0, sequence=node.options["returns"] != "last")
         if self._judging:
             return [], after

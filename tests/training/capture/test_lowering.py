@@ -40,6 +40,60 @@ def test_missing():
                                    "it is dropped"}
 
 
+class Turned(nn.Module):
+    """A convolution over time behind a transpose, and something in front of it."""
+
+    def __init__(self, first):
+        super().__init__()
+        self.first, self.conv, self.linear = first, nn.Conv1d(8, 6, 3), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.linear(self.conv(self.first(x).transpose(1, 2)).mean(2))
+
+
+class Summed(nn.Module):
+    """A sum of both branches, one with what a test gives, and a softmax and a layer behind it."""
+
+    def __init__(self, *branch):
+        super().__init__()
+        self.branch, self.softmax, self.last = nn.Sequential(*branch), nn.Softmax(-1), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.last(self.softmax(x + self.branch(x)))
+
+
+class Forked(nn.Module):
+    """Three branches, which no sum of two joins, and a softmax and a layer behind them."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.softmax, self.last = nn.Linear(8, 8), nn.Linear(8, 8), nn.Softmax(-1), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.last(self.softmax(self.a(x) + self.b(x) + x))
+
+
+@pytest.mark.parametrize("first", [nn.Identity(), nn.Linear(8, 8), nn.Softmax(-1), nn.BatchNorm1d(12),
+                                   nn.Sequential(nn.Softmax(-1), nn.Linear(8, 8)), nn.ReLU()])
+def test_a_verdict_is_of_the_node_itself(first):
+    """The transpose has no layer, the convolution has one, whatever is in front of them."""
+    verdicts = {entry.name: entry.status for entry in inspect(Turned(first), torch.zeros(2, 12, 8))}
+    assert {name: verdicts[name] for name in ("transpose", "conv", "mean", "linear")} == {
+        "transpose": "captured", "conv": "converted", "mean": "converted", "linear": "converted"}
+
+
+@pytest.mark.parametrize(("model", "wanted"), [
+    (Summed(nn.Linear(8, 8)), {"softmax"}),
+    (Summed(nn.Linear(8, 8), nn.Softmax(-1), nn.Linear(8, 8)), {"branch.1", "softmax"}),
+    (nn.Sequential(nn.Softmax(-1), Summed(nn.Linear(8, 8))), {"0", "1.softmax"}),
+    (nn.Sequential(nn.Softmax(-1), Summed(nn.Softmax(-1))), {"0", "1.branch.0", "1.softmax"}),
+    (Forked(), {"a", "b", "add_1", "softmax"})], ids=["sum", "in it", "before it", "both", "forked"])
+def test_every_node_without_a_layer_is_named_at_once(model, wanted):
+    graph, report = capture(model.eval(), torch.zeros(2, 8))
+    assert graph is not None, str(report)
+    assert missing(graph).keys() == wanted
+
+
 @pytest.mark.parametrize(("shape", "modules", "wanted"), [
     ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()], {}),
     ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3)], {"0": "no golden layer for images behind it; flatten them"}),
