@@ -20,6 +20,9 @@ __all__ = ["build", "demo"]
 
 SHADES = " ░▒▓█"
 
+DIGITS = ("digits", "mnist")
+"""Data sets of handwritten digits."""
+
 
 def _run(folder: Path) -> Run:
     """The run in a folder, whose design was generated from its network.
@@ -119,6 +122,9 @@ def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_js
         from circulant.boards.host import Device
 
     run = _run(folder)
+    if (name := run.experiment.data.name) not in DIGITS:
+        raise Refusal(f"The demonstration shows handwritten digits, data.name = {' or '.join(map(repr, DIGITS))}, but "
+                      f"the data of {folder} are {name!r}; take a run of digits-gru")
     vectors = Vectors.load(run.path("vectors.npz"))
     if vectors.inputs.ndim != 3:
         raise Refusal(f"The demonstration shows rows of pixels, one per step, but the inputs of {folder} have the "
