@@ -14,6 +14,7 @@ def test_the_demonstration_is_of_digits_alone(fresh, call, name):
     run = Run(fresh.folder, replace(fresh.experiment, data=DataSettings(name)))
     for make in (make_trained, make_quantized, make_generated):
         make(run)
-    assert call("demo", "digits", run.folder) == (
-        2, "", f"The demonstration shows handwritten digits, data.name = 'digits' or 'mnist', but the data of {run.folder} "
-        f"are {name!r}; take a run of digits-gru\n")
+    code, out, err = call("demo", "digits", run.folder)
+    assert (code, out) == (2, "")
+    assert err == ("The demonstration shows handwritten digits, data.name = 'digits' or 'mnist', but the data of "
+                   f"{run.folder} are {name!r}; take a run of digits-gru\n")
