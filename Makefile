@@ -18,7 +18,7 @@ STAMP := $(VENV)/installed.stamp
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test, soak: of pytest), WORKERS (processes of the tests, each of 1.2 GB), PYTHON (3.11 or newer).'
+	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test, soak: of pytest), WORKERS (processes of the tests, each of 1.2 GB), PYTHON (3.11).'
 
 run: $(STAMP)  ## train, quantize, generate, simulate and report EXPERIMENT (default digits-gru) into runs/
 	@$(BIN)/circulant run $(EXPERIMENT) $(ARGS)
@@ -68,7 +68,7 @@ docs: $(STAMP)  ## the documentation, into build/site
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' && $(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || \
-		{ echo "Python 3.11 or newer must be on the PATH; install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+		{ echo "Python 3.11 must be on the PATH; install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@for tool in g++ perl; do command -v $$tool >/dev/null || \
 		{ echo "$$tool must be on the PATH: Verilator compiles its simulations with it; install $$tool" >&2; exit 2; }; done
 	@echo "Installing into $(VENV); this happens once and takes a few minutes."

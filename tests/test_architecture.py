@@ -1,5 +1,6 @@
 """The picture of the folders, enforced over the syntax trees: who may import whom, and that tests mirror sources."""
 import ast
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -380,6 +381,15 @@ def test_every_dependency_says_why_it_is_needed():
                   if not entry.startswith("circulant["))]
     assert len(bounds) == len(declared)
     assert all("# " in line for line in bounds)
+
+
+def test_no_python_is_claimed_but_that_of_the_tests():
+    running = "{}.{}".format(*sys.version_info)
+    classifiers = [entry.rpartition(" :: ")[2] for entry in PYPROJECT["project"]["classifiers"] if "Python ::" in entry]
+    assert classifiers == [running] == [PYPROJECT["tool"]["mypy"]["python_version"]]
+    for page in ("README.md", "docs/install.md", "docs/quickstart.md"):
+        named = set(re.findall(r"Python (3\.\d+(?: or newer)?)", (ROOT / page).read_text("utf-8")))
+        assert named == {running}, page
 
 
 def test_constraints_pin_every_dependency():
