@@ -2,10 +2,14 @@ import csv
 import io
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from circulant.sweep import sheets
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def printed(table):
@@ -112,3 +116,16 @@ def test_the_page_needs_no_other_file(rows):
     assert (check.rows, check.failed) == (1 + 16, 1)
     assert all(address.startswith("data:image/png;base64,") for address in check.addresses)
     assert "mine &lt;1&gt;" in text
+
+
+@pytest.mark.parametrize(("page", "name", "count"), [
+    ("results-sweep.md", "recurrent", 270), ("results-search.md", "recurrent-search", 400)])
+def test_a_page_of_the_documentation_has_the_points_of_its_file(page, name, count):
+    with (DOCS / f"measured/sweep-{name}.csv").open(encoding="utf-8") as file:
+        points = list(csv.DictReader(file))
+    assert len(points) == count
+    best = [(row["experiment"], row["block_size"], row["weight_bits"], row["activation_bits"], row["budget"],
+             f"{float(row['quantized']):.2%}", row["cycles_per_step"], row["front"]) for row in points if row["front"]]
+    cells = [re.split(r" *\| *", line)[1:-1] for line in (DOCS / page).read_text("utf-8").splitlines()
+             if re.match(r"\| \w+-gru ", line)]
+    assert [(*row[:5], row[7], row[10].replace(",", ""), row[12]) for row in cells] == best
