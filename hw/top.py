@@ -79,7 +79,7 @@ class Top(wiring.Component):
             forward, states saved and restored.
 
     Members:
-        s_axis_tdata … m_axis_tlast: the two streams; see `circulant.hw.ports.MEANINGS` for each port.
+        s_axis_tdata … m_axis_tlast: the two streams; `circulant.hw.ports.MEANINGS` describes each port.
         overflow: only with a bidirectional layer over sequences.
         malformed: not for sequences of vectors of one beat.
         cfg_addr … cfg_rvalid: the configuration port, see `Config`.

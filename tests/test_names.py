@@ -1,8 +1,11 @@
 """Names in the generated Verilog: each register has one that says what it holds, each port a sentence of its own."""
 import ast
 import re
+from importlib import import_module
+from pkgutil import resolve_name
 
 import pytest
+from amaranth.lib import wiring
 
 from benchmarks.designs import DESIGNS, network
 from circulant.hw import generate
@@ -37,12 +40,20 @@ def registers(text):
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in FEW else pytest.mark.soak)
                                   for name in (*DESIGNS, SHARED)])
-def test_every_register_has_a_name(name):
+def test_every_register_has_a_name_and_every_port_a_sentence(name):
     text = verilog(name)
     found = registers(text)
     assert ("// SharedArray" in text) == (name == SHARED)
     assert len(found) > 300
     assert [each for each in found if UNNAMED.fullmatch(each)] == []
+    assert unsaid(text) == []
+
+
+def unsaid(text):
+    """Ports without a comment, or whose comment refers to another place."""
+    ports = re.findall(r"^  ((?:in|out)put [^/\n]*?),?(?:  // (.*))?$", text, re.MULTILINE)
+    assert ports
+    return [port for port, said in ports if not said or re.search(r"\bsee\b", said)]
 
 
 def test_a_register_without_a_name_is_seen():
@@ -52,6 +63,30 @@ def test_a_register_without_a_name_is_seen():
     assert registers(text) == ["o__valid", "y", "state", "signal_18", "like", "x", "lines"]
     assert [name for name in ("signal", "signal_18", "like", "like_2", "signals", "alike", "port_3")
             if UNNAMED.fullmatch(name)] == ["signal", "signal_18", "like", "like_2", "port_3"]
+
+
+def test_a_port_without_a_sentence_is_seen():
+    text = ("module top (\n  input clk,  // clock\n  input rst,\n  output reg [3:0] y,  // see Banks\n"
+            "  output [1:0] z  // what you see, is\n  input [1:0] w  // seed\n);")
+    assert unsaid(text) == ["input rst", "output reg [3:0] y", "output [1:0] z"]
+
+
+def module_name(path):
+    """Name under which a file of the hardware is imported."""
+    below = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("circulant", *(part for part in below if part != "__init__")))
+
+
+UNITS = {name: kind for path in python_files("hw") for name, kind in vars(import_module(module_name(path))).items()
+         if isinstance(kind, type) and issubclass(kind, wiring.Component) and kind.__module__ == module_name(path)}
+"""Units of the hardware by their names."""
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_a_unit_refers_to_is_there(unit):
+    kind = UNITS[unit]
+    for reference in re.findall(r"see `([\w.]+)`", (kind.__doc__ or "").partition("Members:")[2]):
+        assert (resolve_name(reference) if "." in reference else vars(import_module(kind.__module__))[reference])
 
 
 def hidden(source):

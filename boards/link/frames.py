@@ -28,9 +28,10 @@ class FrameReceiver(wiring.Component):
     Members:
         i: stream of bytes, each of which is taken at once.
         valid: a frame is there.
-        size: its bytes without the check sum.
-        address, data: reads its byte, `LATENCY` cycles later.
-        release: it is done with.
+        size: bytes of the frame without the check sum.
+        address: which byte of the frame is read.
+        data: the byte that was asked for `LATENCY` cycles before.
+        release: the frame is done with.
         error: a frame is dropped in this cycle, as it is broken.
     """
 
@@ -88,8 +89,9 @@ class FrameSender(wiring.Component):
         send: begin, in a cycle without ``busy``.
         busy: a frame is under way.
         size: bytes of the buffer, at least one; constant meanwhile.
-        address, data: reads the buffer, `LATENCY` cycles later.
-        o: stream of bytes.
+        address: which byte of the buffer is read.
+        data: the byte that was asked for `LATENCY` cycles before.
+        o: stream of bytes of the frame.
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,8 @@ class LinkedDesign(wiring.Component):
         divisor: clock cycles of a bit of the UART.
 
     Members:
-        rx, tx: the lines of the UART.
+        rx: line from the host's UART.
+        tx: line to the host's UART.
     """
 
     def __init__(self, manifest: Mapping[str, Any], *, divisor: int) -> None:

@@ -48,11 +48,13 @@ class Server(wiring.Component):
         patience: cycles, a power of two.
 
     Members:
-        i, o: streams of bytes, from the UART and to it.
-        reset: of the design.
-        s_valid … m_ready: the streams of the design, from the side of its neighbour.
-        flags: overflow, malformed.
-        cfg_addr … cfg_rvalid: its configuration port.
+        i: stream of bytes from the UART.
+        o: stream of bytes to the UART.
+        reset: the design is to be reset.
+        s_…: the design's input, from the side of its neighbour.
+        m_…: the design's output, from the side of its neighbour.
+        flags: the design's flags: overflow, malformed.
+        cfg_…: the design's configuration port.
     """
 
     def __init__(self, *, inputs: int, outputs: int, network: str, configures: bool = False,

@@ -31,8 +31,8 @@ class UartReceiver(wiring.Component):
         divisor: cycles of a bit.
 
     Members:
-        rx: the line, asynchronous.
-        o: stream of bytes.
+        rx: the line, asynchronous to the clock.
+        o: stream of bytes that came.
     """
 
     def __init__(self, divisor: int) -> None:
@@ -85,7 +85,7 @@ class UartTransmitter(wiring.Component):
         divisor: cycles of a bit.
 
     Members:
-        i: stream of bytes.
+        i: stream of bytes to send.
         tx: the line.
     """
 

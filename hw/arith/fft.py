@@ -73,9 +73,9 @@ class ForwardFft(wiring.Component):
         other_shift, other_width: the same for blocks with ``other``; without a width there are none.
 
     Members:
-        i: stream of k values.
-        other: with ``i``: how its spectrum is rounded.
-        o: stream of k numbers in the order of `sim.arith.fft`.
+        i: stream of blocks of k values.
+        other: the block that comes is rounded as the second kind of product asks for.
+        o: stream of spectra, k numbers in the order of `sim.arith.fft`.
     """
 
     def __init__(self, shape: FftShape, *, shift: int, spectrum_width: int, other_shift: int = 0,
@@ -153,8 +153,8 @@ class InverseFft(wiring.Component):
         shape: block size, width of a number of the spectrum, twiddle bits.
 
     Members:
-        i: stream of k numbers in the order of `sim.arith.fft`.
-        o: stream of k values of ``shape.inverse_width`` bits.
+        i: stream of spectra, k numbers in the order of `sim.arith.fft`.
+        o: stream of blocks of k values of ``shape.inverse_width`` bits.
     """
 
     def __init__(self, shape: FftShape) -> None:

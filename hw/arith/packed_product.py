@@ -67,10 +67,10 @@ class PackedProduct(wiring.Component):
         gated: registers hold what nobody waits for.
 
     Members:
-        x: the common factor.
-        word: see `packed_word`.
-        first, second: the products.
-        live: where it is gated: x and word count.
+        x: the factor that both products have in common.
+        word: the other two factors, see `packed_word`.
+        first, second: the products of x with the low and with the high factor of the word.
+        live: where registers are gated: x and word count in this cycle.
     """
 
     def __init__(self, form: PackedForm, *, gated: bool = False) -> None:

@@ -29,14 +29,21 @@ class Banks(wiring.Component):
         i: stream of blocks of the input, ``aside`` of them side by side.
         inputs: whole inputs that wait, the one that is read included.
         last: for each place of the ring, whether its input was the last of a sequence.
-        own: a block of the layer itself: h, or with ``second`` one of the second vector; with ``drop`` it is not kept
-            but has its place, as after the last step of a sequence.
+        own: a block of the layer itself.
+        own.valid: a block comes.
+        own.second: it belongs to the second vector, not to the recurrent one.
+        own.drop: it is not kept but has its place, as after the last step of a sequence.
+        own.data: its values.
         have: blocks of the recurrent and the second vector that have come and are not read to the end. A block counts
             in the cycle in which it is written, and can be read in the next one. Of early programs also those of the
             input, which count a cycle later.
-        address, group, zero: what is read in this cycle; with ``zero`` the recurrent part reads as zero.
-        done_input, done_h, done_second: this cycle ends the reading of such a vector.
-        spectra: of the columns read `circulant.hw.array.issue.SPECTRA` cycles before.
+        address: address in all banks that is read in this cycle.
+        group: number of the group of columns that is read in this cycle.
+        zero: the recurrent part of the vector reads as zero.
+        done_input: this cycle ends the reading of an input.
+        done_h: this cycle ends the reading of a recurrent vector.
+        done_second: this cycle ends the reading of a second vector.
+        spectra: spectra of the columns that were read `circulant.hw.array.issue.SPECTRA` cycles before.
         restart: the recurrent vectors of all streams that wait are forgotten, and come anew, the next one first.
     """
 

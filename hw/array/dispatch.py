@@ -48,20 +48,23 @@ class Dispatch(wiring.Component):
         reloadable: whether the members behind ``leaves`` are there.
 
     Members:
-        inputs, last: see `Banks`.
-        go: stream of commands.
-        done: the command at work ends in this cycle; ``command`` says which it is.
-        steps: what the steps under way are like, a ring.
+        inputs, last: see `circulant.hw.array.banks.Banks`.
+        go: stream of commands for the sequencer.
+        done: the command at work ends in this cycle.
+        command: the command at work: 0 AHEAD, 1 MAIN, 2 SECOND.
+        steps: ring of the steps under way: of each whether it is the first and the last of its sequence, and its
+            stream.
         second: for each command, whether the step that it works at is every second one.
         fetched: the last block of a step was fetched by the pointwise unit.
         ends: the last block of a step's output is there.
-        skipped: that output is not wanted.
+        skipped: the output of a step is not wanted.
         leaves: a block of output left.
         state: of an early program: the recurrent vector has come as a whole.
         busy: an input waits, or a step is under way.
         turn: stream of the next step.
         resuming: streams whose next step is not the first of its sequence.
-        restart, resume: for one cycle, while nothing is under way: those streams are to be ``resuming``.
+        restart: for one cycle, while nothing is under way: the streams of ``resume`` go on, others begin a sequence.
+        resume: streams that go on where they were, at a restart.
     """
 
     def __init__(self, program: Program, *, banks: BankShape, blocks: int, room: int, reloadable: bool = False) -> None:

@@ -44,8 +44,7 @@ class Engine(wiring.Component):
         own: see `Banks`.
         o: rows of each chain, see `chain_output`.
         array: where the array is shared, see `array_port`.
-        steps, fetched, ends, skipped, leaves: see `Dispatch`.
-        busy, turn, resuming, restart, resume: of a reloadable design, see `Dispatch` and `Banks`.
+        steps, fetched, ends, skipped, leaves, busy, turn, resuming, restart, resume: see `Dispatch`.
     """
 
     def __init__(self, *, name: str, program: Program, banks: BankShape, blocks: int, room: int,

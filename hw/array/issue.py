@@ -24,13 +24,16 @@ def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1,
 
     Members:
         valid: block products of a group of columns are issued, or with a fold a part of them.
-        phase: which part.
-        weight: address of the weights.
-        number: of the pass.
-        slot: where its sums grow.
-        first, ends: the group starts the pass, or ends it.
-        goes_on, holds: with ``joint``: ``first`` is not meant for such rows, and with ``ends`` they do not leave.
-        head, tail: with ``split``: the columns at the head of the group, and the others, are the input's.
+        phase: which part of the products of a fold is issued.
+        weight: address of the weights in the memories of all lanes.
+        number: number of the pass that the group belongs to.
+        slot: accumulator in which the sums of the pass grow.
+        first: the group starts its pass.
+        ends: the group ends its pass.
+        goes_on: ``first`` is not meant for rows whose sums go on from one command to another.
+        holds: with ``ends``, rows whose sums go on do not leave.
+        head: the columns at the head of the group are the input's.
+        tail: the columns behind the head of the group are the input's.
     """
     return wiring.Signature({
         "valid": Out(1), "phase": Out(range(fold)),

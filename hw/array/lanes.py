@@ -78,9 +78,9 @@ class LaneArray(wiring.Component):
         config: see `Rom`.
 
     Members:
-        issue: the group of columns that is read in this cycle, see `issue_signature`.
-        second: its step is every second one.
-        spectra: that group, `SPECTRA` cycles later.
+        issue: the group of columns that is read in this cycle, see `circulant.hw.array.issue.issue_signature`.
+        second: the step of the group is every second one.
+        spectra: spectra of the group that was issued `SPECTRA` cycles before.
         o: rows of each chain, see `chain_output`.
     """
 

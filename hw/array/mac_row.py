@@ -205,17 +205,19 @@ class MacRow(wiring.Component):
         given: products come from outside, see `circulant.hw.array.row_pair.RowPair`.
 
     Members:
-        products: where they are given, 2 cycles after their operands; else there are x, w and phase.
-        x: data operands of each column (see `data_operands`), those of a phase.
-        w, phase: the weights' spectra, and which part of the products is their turn, with these operands, or where
-            ``shape.late`` one cycle before.
+        products: products of each column, 2 cycles after their operands.
+        x: operands of the data side for each column, those of a phase, see `data_operands`.
+        w: spectra of the weights for each column, with x, or where ``shape.late`` one cycle before.
+        phase: which part of the products is their turn, with w.
         add: the sum of the next cycle's products goes to accumulator ``slot``, `tree_latency` - 1 cycles after x.
-        first: with ``add``: it is the first one of its row.
-        load: with ``add``: it is the last one; the sum goes to the drain. Without it the drain shifts.
+        slot: accumulator that the sum is added to.
+        first: with ``add``: the sum is the first one of its row.
+        load: with ``add``: the sum is the last one, and goes to the drain. Without it the drain shifts.
         part: with ``add``: the phase of these products.
-        chain: sums of the row behind.
-        sums: the head of the drain.
-        live, moves: where it is gated: x counts; the drain is loaded or shifted in this cycle.
+        chain: sums of the row behind, which the drain takes as it shifts.
+        sums: sums at the head of the drain.
+        live: where registers are gated: x counts in this cycle.
+        moves: where registers are gated: the drain is loaded or shifted in this cycle.
     """
 
     def __init__(self, shape: MacRowShape, *, registered: bool | None = None, gated: bool = False,

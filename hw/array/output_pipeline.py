@@ -46,8 +46,17 @@ def chain_width(program: Program) -> int:
 
 
 def chain_output(program: Program) -> wiring.Signature:
-    """Members: valid; the row's matrix and gate; the address of its block; whether that block is now whole; whether it
-    belongs to every second step; and its k values."""
+    """Interface from a chain to the memories of its rows.
+
+    Members:
+        valid: a row leaves.
+        completes: the row makes its block whole.
+        matrix: number of the row's matrix.
+        kind: number of the row's gate in its matrix.
+        address: address of the row's block.
+        second: the row belongs to every second step.
+        data: the row's k values.
+    """
     members = {name: Out(field.shape) for name, field in route_layout(program)}
     width = max(matrix.product.output.width for matrix in program.matrices)
     row = data.ArrayLayout(signed(width), program.matrices[0].product.block_size)
@@ -96,9 +105,10 @@ class OutputPipeline(wiring.Component):
 
     Members:
         start: the sums of a pass's first row are there; those of the others follow, one per cycle.
-        number, second: with ``start``: which pass; whether its step is every second one.
-        holds: with ``start``, of a program with joint gates: its rows do not leave, as their sums go on.
-        sums: of the row at the head of the drain.
+        number: with ``start``: number of the pass.
+        second: with ``start``: whether the step of the pass is every second one.
+        holds: with ``start``: rows whose sums go on to another command do not leave.
+        sums: sums of the row at the head of the drain.
         o: rows, see `chain_output`.
     """
 

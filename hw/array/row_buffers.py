@@ -33,9 +33,9 @@ class RowBuffers(wiring.Component):
     Members:
         i: rows of each chain, see `chain_output`.
         fetch: read the next block, in a cycle with ``ready``.
-        block: number of that block.
+        block: number of the block to fetch next.
         waiting: whole blocks that came and were not fetched.
-        ready: there are such.
+        ready: a whole block waits.
         rows: for each gate the k values of the block that was fetched last, from the cycle after ``fetch`` on.
     """
 

@@ -100,9 +100,9 @@ class RowPair(wiring.Component):
         gated: registers hold what nobody waits for.
 
     Members:
-        x, phase, live: see `MacRow`.
-        w: of each row, see `MacRow`.
-        products: of each row, by column and multiplier.
+        x, phase, live: see `circulant.hw.array.mac_row.MacRow`.
+        w: spectra of the weights of each row, see `circulant.hw.array.mac_row.MacRow`.
+        products: products of each row, by column and multiplier.
     """
 
     def __init__(self, shape: MacRowShape, *, forms: PairForms, gated: bool = False) -> None:

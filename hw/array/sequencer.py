@@ -67,14 +67,16 @@ class Sequencer(wiring.Component):
     Members:
         go: stream of commands; one without issues must not come.
         second: for each command, whether its step is every second one.
-        have: see `Banks`.
-        command, zero: of the command at work.
-        group, address: the group of columns of this cycle, and where the banks have it.
-        issue: for the array, see `issue_signature`.
-        done: the issue ends the command.
+        have: see `circulant.hw.array.banks.Banks`.
+        command: the command at work: 0 AHEAD, 1 MAIN, 2 SECOND.
+        zero: the recurrent part counts as zero for the command at work.
+        group: number of the group of columns of this cycle.
+        address: address in the banks of the group of columns of this cycle.
+        issue: for the array, see `circulant.hw.array.issue.issue_signature`.
+        done: the issue of this cycle ends the command.
         leads: of an adjacent program: the command at work leads its step.
-        grant, free: of a shared array: the issue is taken in this cycle; an issue of the next one that ends a pass will
-            find the drain free.
+        grant: of a shared array: the issue is taken in this cycle.
+        free: of a shared array: an issue of the next cycle that ends a pass will find the drain free.
     """
 
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:

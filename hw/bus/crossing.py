@@ -40,11 +40,16 @@ class Crossing(wiring.Component):
         asks, answers: shapes of what goes with a request and with its answer.
 
     Members:
-        ready: of the bus: a request may come.
-        start, ask: of the bus: for a cycle in which ``ready`` is set, a request.
-        done, answer: of the bus: for one cycle, its answer.
-        execute, asked: of the stream side: for one cycle, a request came; ``asked`` stays until it is finished.
-        finished, reply: of the stream side: for a cycle behind ``execute``, the answer; also in a cycle of its reset.
+        ready: side of the bus: a request may come.
+        start: side of the bus: a request comes in this cycle, one with ``ready``.
+        ask: side of the bus: the request that comes.
+        done: side of the bus: for one cycle, the answer is there.
+        answer: side of the bus: the answer to the request.
+        execute: side of the streams: for one cycle, a request came.
+        asked: side of the streams: the request, until it is finished.
+        finished: side of the streams: for a cycle behind ``execute``, the answer is there; also in a cycle of its
+            reset.
+        reply: side of the streams: the answer to the request.
     """
 
     def __init__(self, asks: ShapeLike, answers: ShapeLike) -> None:

@@ -26,11 +26,15 @@ class RegisterFile(wiring.Component):
 
     Members:
         execute, asked, finished, reply: see `circulant.hw.bus.crossing.Crossing`.
-        enters, leaves, last_in, last_out: a beat moves at the input, at the output; it is the last of its sequence.
+        enters: a beat moves at the core's input.
+        leaves: a beat moves at the core's output.
+        last_in: the beat at the input is the last of its sequence.
+        last_out: the beat at the output is the last of its sequence.
         offered: an output is offered.
-        overflow, malformed: of the core.
+        overflow: the core's flag that a sequence was too long.
+        malformed: the core's flag that a frame ended at a wrong beat.
         reset: the core is to be reset.
-        cfg_…: the core's configuration port, see `circulant.hw.reload.config`.
+        cfg_…: the core's configuration port.
     """
 
     def __init__(self, addresses: RegisterMap, network: str) -> None:

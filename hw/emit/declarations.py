@@ -5,6 +5,7 @@ from itertools import groupby
 
 from circulant.hw.emit.dataflow import Dataflow, is_register
 from circulant.hw.emit.expressions import wrapped
+from circulant.hw.emit.names import identifier
 from circulant.hw.emit.profile import PROFILES, UNCHECKED
 from circulant.hw.emit.rtlil import Cell, Wire
 from circulant.hw.emit.signal_names import SignalNames
@@ -38,14 +39,15 @@ class Declarations:
 
     def ports(self) -> Iterator[str]:
         """A line for each port: the clock and the reset, those with comments, the other inputs, the rest."""
-        ports = {wire.name[1:]: wire for wire in self._flow.module.wires.values() if wire.port}
-        first = [name for name in ("clk", "rst", *self._notes.ports) if name in ports]
+        ports = {self._names.wires[wire.name]: wire for wire in self._flow.module.wires.values() if wire.port}
+        said = {identifier(name): comment for name, comment in self._notes.ports.items()}
+        first = [name for name in ("clk", "rst", *said) if name in ports]
         order = dict.fromkeys([*first, *(name for name, wire in ports.items() if wire.port == "input"), *ports])
         for n, name in enumerate(order):
             wire = ports[name]
             kind = "output reg" if self._is_reg(wire.name) else wire.port
-            comment = self._notes.ports.get(name) or self._source(wire.attributes)
-            yield (f"  {kind} {_range(wire.width)}{self._names.wires[wire.name]}{',' if n < len(order) - 1 else ''}"
+            comment = said.get(name) or self._source(wire.attributes)
+            yield (f"  {kind} {_range(wire.width)}{name}{',' if n < len(order) - 1 else ''}"
                    f"{f'  // {comment}' if comment else ''}")
 
     def within(self) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Names of Verilog: what a reader and every tool take without an escape."""
 import re
 
-__all__ = ["Names", "identifier"]
+__all__ = ["Names", "identifier", "unnumbered"]
 
 _WORDS = """
     accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
@@ -33,6 +33,11 @@ def identifier(name: str) -> str:
     return f"{plain}_" if plain in _KEYWORDS else plain
 
 
+def unnumbered(name: str) -> str:
+    """A name without the numbers that Amaranth adds where one is taken: of "unit.rows$43" unit.rows."""
+    return re.sub(r"(?<=[a-z0-9_])\$\d+", "", name)
+
+
 class Names:
     """Names that are taken, in a module or among modules."""
 
@@ -41,8 +46,8 @@ class Names:
         self._next: dict[str, int] = {}
 
     def take(self, name: str) -> str:
-        """The name as an identifier, with a number where it is taken."""
-        base = found = identifier(name)
+        """The name as an identifier, with a number where it is taken, in place of one that Amaranth gave it."""
+        base = found = identifier(unnumbered(name))
         while found in self._taken:
             self._next[base] = number = self._next.get(base, 1) + 1
             found = f"{base}_{number}"

@@ -23,6 +23,7 @@ from circulant.hw.emit.comments import components, notes
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.inventory import Inventories
 from circulant.hw.emit.modules import Modules, memory_module
+from circulant.hw.emit.names import unnumbered
 from circulant.hw.emit.profile import GENERIC, UNCHECKED, Piece, Profile
 from circulant.hw.emit.rtlil import modules
 
@@ -127,7 +128,8 @@ class VerilogTarget:
         found = list(modules(str(rtlil.convert(fragment, name=module, ports=ports, platform=self))))
         for each in found:
             self.inventories.add(each)
-        self._written.add(found, {each.name: notes(units.get(each.name)) for each in found})
+        self._written.add(found, {
+            each.name: notes(units.get(each.name) or units.get(unnumbered(each.name))) for each in found})
         return [name for name in ("clk", "rst") if f"\\{name}" in found[0].wires]
 
     def convert(self, top: wiring.Component, name: str) -> str:
@@ -237,8 +239,8 @@ class Rom(wiring.Component):
 
     Members:
         en: read in this cycle; ``data`` is kept otherwise.
-        addr: of the word.
-        data: of the word read last.
+        addr: address of the word to read.
+        data: the word that was read last.
     """
 
     def __init__(self, *, words: Sequence[int], width: int, image: str, config: Windows | None = None) -> None:

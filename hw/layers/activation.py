@@ -27,7 +27,8 @@ class ActivationLayer(wiring.Component):
         config: the port of a reloadable design; None otherwise.
 
     Members:
-        i, o: streams of blocks; what lies behind the last value of a vector is zero.
+        i: stream of blocks that come; what lies behind the last value of a vector is not looked at.
+        o: stream of blocks that leave; what lies behind the last value of a vector is zero.
         busy: a vector is under way.
     """
 

@@ -31,7 +31,7 @@ class LinearLayer(wiring.Component):
         config: the port of a reloadable design; None otherwise.
 
     Members:
-        i: stream of blocks of x; of a dense layer some values, see `spare_blocks`.
+        i: stream of blocks of x; of a dense layer some values, as many as its columns divide.
         o: stream of blocks of y; what lies behind the last output is zero.
         array: where the array is shared, see `array_port`.
         busy: of a reloadable design: a vector is under way.
@@ -66,7 +66,7 @@ class LinearLayer(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.engine, m.submodules.queue = engine, queue = self._engine, self._queue
-        m.submodules.rows = rows = engine.rows(m, stage=0)
+        m.submodules.row_buffers = rows = engine.rows(m, stage=0)
 
         # Rows leave their buffer as soon as they are whole, and the queue has room for all of them.
         connect(m, wiring.flipped(self.i), engine.i)

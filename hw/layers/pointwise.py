@@ -88,14 +88,18 @@ class Pointwise(wiring.Component):
             of an LSTM, which nobody else has, is read.
 
     Members:
-        waiting, block: blocks that wait; the number of the next.
-        yields: none is fetched in this cycle.
-        fetch: that block is wanted; its rows are there in the next cycle and stay.
-        rows: pre-activations by gate.
-        step: of the block that waits.
+        waiting: a block waits.
+        block: number of the block that waits.
+        yields: no block is fetched in this cycle.
+        fetch: the block that waits is wanted; its rows are there in the next cycle and stay.
+        rows: pre-activations of the block, by gate.
+        step: marks of the step of the block that waits: the first or the last of its sequence, and its stream.
         comes: a result is there in the next cycle.
-        w_…: blocks for the memories that are not the cell's own.
-        o: a block of each output of the cell, with its number and its step; ``valid`` for one cycle.
+        w_…: a block for a memory that is not the cell's own, see `write_signature`.
+        o: a block of each output of the cell.
+        o.valid: for one cycle, the block is there.
+        o.block: number of the block.
+        o.step: marks of its step: the first or the last of its sequence, and its stream.
     """
 
     def __init__(self, cell: type[Cell], layer: Gru | Lstm | Rnn, *, elements: int, streams: int,

@@ -40,7 +40,8 @@ class PoolLayer(wiring.Component):
         marked: whether the last block of an image is marked.
 
     Members:
-        i, o: streams of blocks of pixels.
+        i: stream of blocks of the image's pixels.
+        o: stream of blocks of the smaller image's pixels.
     """
 
     def __init__(self, layer: Pool, *, k: int, pixels: int = 1, marked: bool = True) -> None:

@@ -27,7 +27,8 @@ class ScaleLayer(wiring.Component):
         elements: of a block, each with a multiplier.
 
     Members:
-        i, o: streams of blocks.
+        i: stream of blocks of values.
+        o: stream of blocks of scaled values.
     """
 
     def __init__(self, layer: Scale, *, elements: int) -> None:

@@ -56,12 +56,13 @@ class TileRow(wiring.Component):
     """The filters of an output channel: a group of columns in each cycle, and the pixels of a tile when it is whole.
 
     Members:
-        x, w: operands of each column's filters.
-        add, first: the sums of products of x ``2 + ceil_log2(columns)`` cycles before are added up, or are the
-            first of a tile.
-        bias: four cycles after the last ``add`` of a tile.
-        scale: the row's, a cycle earlier, see `circulant.sim.arith.weight_grid.WeightGrid.row_scales`.
-        y: pixels, ``latency`` cycles after the last x.
+        x: transformed pixels of each column.
+        w: transformed filters of each column.
+        add: the sums of products of x ``2 + ceil_log2(columns)`` cycles before are added up.
+        first: with ``add``: the sums are the first of a tile.
+        bias: bias of the channel, four cycles after the last ``add`` of a tile.
+        scale: scale of the row, a cycle earlier, see `circulant.sim.arith.weight_grid.WeightGrid.row_scales`.
+        y: pixels of the tile, ``latency`` cycles after the last x.
     """
 
     def __init__(self, form: RowFormat) -> None:
@@ -124,8 +125,8 @@ class TileConvLayer(wiring.Component):
         marked: whether the last ones of an image are marked.
 
     Members:
-        i: stream of pixels side by side, all channels of each.
-        o: the same of the output.
+        i: stream of pixels of the image side by side, all channels of each.
+        o: stream of pixels of the output side by side, all channels of each.
     """
 
     def __init__(self, shape: TileShape, *, single: bool = False, marked: bool = True) -> None:

@@ -79,7 +79,8 @@ class Passing(wiring.Component):
     """Values as they are or, with ``flip``, their highest bit inverted: then what is outside, zero, is the least.
 
     Members:
-        i, o: streams of blocks.
+        i: stream of blocks as they come.
+        o: stream of the same blocks.
     """
 
     def __init__(self, layout: data.ArrayLayout, *, flip: bool) -> None:
@@ -122,7 +123,8 @@ class WindowPoolLayer(wiring.Component):
         marked: whether the last block of an image is marked.
 
     Members:
-        i, o: streams of blocks of pixels.
+        i: stream of blocks of the image's pixels.
+        o: stream of blocks of the smaller image's pixels.
     """
 
     def __init__(self, layer: Pool, *, k: int, marked: bool = True) -> None:

@@ -64,19 +64,25 @@ class Config(wiring.Component):
         streams: sequences that are interleaved.
 
     Members:
-        addr, wdata, we, re, rdata, rvalid: the port; ``rdata`` holds what was read from ``rvalid`` on.
+        addr: word address at the configuration port.
+        wdata: word to write.
+        we: write in this cycle.
+        re: read in this cycle.
+        rdata: the word that was read, from ``rvalid`` on.
+        rvalid: the word that was read is there.
         busy: something is under way in the design.
         hold: no input may be taken.
-        restart, resume: for one cycle: streams with a bit in ``resume`` go on from their states, others from zero.
-        resuming: which streams would go on now.
+        restart: for one cycle: streams with a bit in ``resume`` go on from their states, others from zero.
+        resume: streams that go on from their states at a restart.
+        resuming: streams that would go on from their states now.
     """
 
     def __init__(self, *, streams: int) -> None:
         self._openings: dict[str, MemoryWindow] = {}
         self._next, self._closed = FIRST, False
         self._parts: list[Signal] = []
-        self.address = Signal(ADDRESS_BITS)
-        self.strobe = Signal()
+        self.address = Signal(ADDRESS_BITS, name="config_address")
+        self.strobe = Signal(name="config_strobe")
         self.open = Signal()
         self.restoring: list[Value] = []
         super().__init__({
@@ -115,7 +121,7 @@ class Config(wiring.Component):
         """The last words that were written, the last one in the high bits."""
         parts = -(-width // WORD)
         while len(self._parts) < parts:
-            self._parts.append(Signal(WORD, name=f"part_{len(self._parts)}", reset_less=True))
+            self._parts.append(Signal(WORD, name=f"config_word_{len(self._parts)}", reset_less=True))
         return Cat(self._parts[:parts][::-1])[:width]
 
     def elaborate(self, platform: Platform) -> Module:

@@ -11,7 +11,14 @@ __all__ = ["Restore", "first_block", "write_signature"]
 
 
 def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
-    """A block for a memory of vectors: valid, stream, block, data."""
+    """A block for a memory of vectors.
+
+    Members:
+        valid: a block is to be written.
+        stream: stream that the block belongs to.
+        block: number of the block in its vector.
+        data: the block's values.
+    """
     return wiring.Signature({
         "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
         "data": Out(data.ArrayLayout(signed(width), k))})
@@ -31,11 +38,13 @@ class Restore(wiring.Component):
         settle: cycles that a block takes into the banks.
 
     Members:
-        w: blocks of output.
-        restart, resume: see `Config`.
+        w: a block of output, see `write_signature`.
+        restart, resume: see `circulant.hw.reload.config.Config`.
         turn: stream of the next step.
-        valid, drop, data: blocks for the banks; ``drop`` for a stream that starts from zero.
-        busy: from the restart until the last one is there.
+        valid: a block for the banks is there.
+        drop: the block is of a stream that starts from zero.
+        data: the block's values.
+        busy: from the restart until the last block is there.
     """
 
     def __init__(self, *, opening: MemoryWindow, k: int, width: int, blocks: int, streams: int, settle: int) -> None:

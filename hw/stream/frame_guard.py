@@ -22,7 +22,8 @@ class FrameGuard(wiring.Component):
         vectors: of a sample; None of a sequence.
 
     Members:
-        i, o: streams of payloads; the last one of a frame is marked.
+        i: stream of payloads; the last one of a frame is marked, or not.
+        o: stream of payloads; the last one of a frame is marked.
         malformed: a frame ended too early or too late; from the next cycle on until reset.
         busy: zeros are still to pass.
     """

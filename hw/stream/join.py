@@ -31,8 +31,9 @@ class Join(wiring.Component):
         k: values of a block, of both inputs and of the output.
 
     Members:
-        first, second: streams of blocks, zero-padded; as many vectors of both.
-        o: stream of blocks, marked where ``second`` is.
+        first: stream of zero-padded blocks of the first vectors.
+        second: stream of zero-padded blocks of the second vectors, as many as the first ones.
+        o: stream of blocks of both side by side, marked where ``second`` is.
     """
 
     def __init__(self, *, sizes: tuple[int, int], width: int, k: int) -> None:

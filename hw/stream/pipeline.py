@@ -200,8 +200,9 @@ class Queue(wiring.Component):
     """A first-in first-out queue of at least ``depth`` payloads of any shape, two cycles from input to output.
 
     Members:
-        i, o: streams of ``shape``.
-        level: payloads held.
+        i: stream of payloads into the queue.
+        o: stream of payloads out of the queue.
+        level: number of payloads held.
     """
 
     latency = 2

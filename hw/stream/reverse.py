@@ -23,7 +23,8 @@ class Reverse(wiring.Component):
         steps: vectors of a sequence at the most.
 
     Members:
-        i, o: streams of blocks; the last one of a sequence is marked.
+        i: stream of blocks in their order; the last one of a sequence is marked.
+        o: stream of blocks in the opposite order of vectors; the last one of a sequence is marked.
     """
 
     def __init__(self, shape: data.StructLayout, *, blocks: int, steps: int) -> None:
@@ -96,7 +97,8 @@ class Limit(wiring.Component):
         steps: vectors of a sequence at the most.
 
     Members:
-        i, o: streams of blocks; the last one of a sequence is marked.
+        i: stream of blocks; the last one of a sequence is marked.
+        o: stream of blocks; the last one of a sequence, or of a part of it, is marked.
         overflow: a sequence has been cut; stays set until reset.
     """
 

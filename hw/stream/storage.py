@@ -23,13 +23,13 @@ module {name} #(
   parameter ADDRESS = 1,
   parameter STYLE = "block"
 ) (
-  input clk,
-  input w_en,
-  input [ADDRESS-1:0] w_addr,
-  input [WIDTH-1:0] w_data,
-  input r_en,
-  input [ADDRESS-1:0] r_addr,
-  output reg [WIDTH-1:0] r_data
+  input clk,  // clock
+  input w_en,  // write in this cycle
+  input [ADDRESS-1:0] w_addr,  // address of the word to write
+  input [WIDTH-1:0] w_data,  // the word to write
+  input r_en,  // read in this cycle; r_data is kept otherwise
+  input [ADDRESS-1:0] r_addr,  // address of the word to read
+  output reg [WIDTH-1:0] r_data  // the word that was read last
 );
   {style} reg [WIDTH-1:0] mem [0:DEPTH-1];
   always @(posedge clk) begin
@@ -50,8 +50,12 @@ class Ram(wiring.Component):
             none, tools build them beside it.
 
     Members:
-        w_en, w_addr, w_data: write in this cycle.
-        r_en, r_addr: read in this cycle; ``r_data`` is kept otherwise.
+        w_en: write in this cycle.
+        w_addr: address of the word to write.
+        w_data: the word to write.
+        r_en: read in this cycle; ``r_data`` is kept otherwise.
+        r_addr: address of the word to read.
+        r_data: the word that was read last.
     """
 
     def __init__(self, *, width: int, depth: int, old: bool = False) -> None:
@@ -88,7 +92,8 @@ class DeepQueue(wiring.Component):
     """A first-in first-out queue in a `Ram`: ``depth`` payloads and one at the output, two cycles from input to output.
 
     Members:
-        i, o: streams of ``shape``.
+        i: stream of payloads into the queue.
+        o: stream of payloads out of the queue.
     """
 
     latency = 2
@@ -132,8 +137,9 @@ class Accumulators(wiring.Component):
 
     Members:
         following: the address of the next cycle.
-        word: at the address of this cycle.
-        write, data: word for that address.
+        word: the word at the address of this cycle.
+        write: the word at the address of this cycle becomes ``data``.
+        data: the word to write.
     """
 
     def __init__(self, shape: ShapeLike, *, depth: int, registered: bool | None = None) -> None:

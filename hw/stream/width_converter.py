@@ -16,7 +16,8 @@ class WidthConverter(wiring.Component):
     collected until a wide one is full or the vector ends.
 
     Members:
-        i, o: streams of blocks.
+        i: stream of blocks of ``k_in`` values.
+        o: stream of blocks of ``k_out`` values.
     """
 
     def __init__(self, *, size: int, width: int, k_in: int, k_out: int) -> None:

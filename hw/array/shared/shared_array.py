@@ -29,9 +29,9 @@ def array_port(program: Program) -> wiring.Signature:
         program: of the array.
 
     Members:
-        issue, second, spectra: see `LaneArray`; ``issue.valid`` asks.
+        issue, second, spectra: see `LaneArray`.
         o_…: rows of each chain, those of all layers, see `chain_output`.
-        grant, free: see `Sequencer`.
+        grant, free: see `circulant.hw.array.sequencer.Sequencer`.
     """
     row = row_shape(program)
     spectrum = data.ArrayLayout(signed(row.data_width), row.k)
@@ -53,7 +53,7 @@ class SharedArray(wiring.Component):
         config: the port of a reloadable design; None otherwise.
 
     Members:
-        port_…: of the layers, in the order of the network, see `array_port`.
+        port_…: one of the layers, in the order of the network, see `array_port`.
     """
 
     def __init__(self, program: Program, *, count: int, name: str = "shared", in_turn: bool = False,

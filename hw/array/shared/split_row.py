@@ -31,9 +31,9 @@ class SplitRow(wiring.Component):
 
     Members:
         x, w, phase, live: see `MacRow`.
-        head, tail: whether those columns, and the others, belong to the first row, not to the second one;
-            `tree_latency` - 2 cycles after x.
-        sums: of each row.
+        head: the columns at the head belong to the first row, not to the second one; `tree_latency` - 2 cycles after x.
+        tail: the columns behind the head belong to the first row, not to the second one; with ``head``.
+        sums: sums of each row over its columns.
     """
 
     def __init__(self, shape: MacRowShape, *, head: int, gated: bool = False) -> None:
@@ -72,7 +72,7 @@ class SumRow(MacRow):
     """A row whose sums over the columns come from outside.
 
     Members:
-        row_sums: `tree_latency` cycles after their operands, see `SplitRow`; the others: see `MacRow`.
+        row_sums: sums over the columns, `tree_latency` cycles after their operands.
     """
 
     def _sources(self, shape: MacRowShape) -> dict[str, wiring.Member]:

@@ -27,7 +27,9 @@ class Cell(wiring.Component, ABC, Generic[L]):
     logic between two registers allow: results, and what goes from a sum into an activation or a product.
 
     Members:
-        those of ``rows``, ``memories`` and ``outputs``; ``next``, what the memory ``own`` takes, if there is one.
+        state: the element's state after the step before.
+        y: the element's result.
+        next: the element's next state, which the memory ``own`` takes, if there is one.
     """
 
     rows: tuple[str, ...]

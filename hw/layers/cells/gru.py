@@ -14,7 +14,14 @@ __all__ = ["CandidateCell", "GruCell", "ResetCell"]
 
 
 class GruCell(Cell[Gru]):
-    """A GRU with the reset gate after the matrix; y and next are both h, ``latency`` cycles later."""
+    """A GRU with the reset gate after the matrix; y and next are both h, ``latency`` cycles later.
+
+    Members:
+        r: pre-activation of the reset gate.
+        z: pre-activation of the update gate.
+        nx: pre-activation of the candidate, the share of the input.
+        nh: pre-activation of the candidate, the share of the state.
+    """
 
     rows = ("r", "z", "nx", "nh")
     """Pre-activations: of the gates, and of the candidate over x and over h."""
@@ -68,7 +75,13 @@ def _updated(m: Module, n: Value, z: Value, h: Value, *, state: Format, levels: 
 
 
 class ResetCell(Cell[Gru]):
-    """The gates of a GRU with the reset gate before the matrix: y is r * h; gate is z, for the candidate."""
+    """The gates of a GRU with the reset gate before the matrix: y is r * h; gate is z, for the candidate.
+
+    Members:
+        r: pre-activation of the reset gate.
+        z: pre-activation of the update gate.
+        gate: the update gate.
+    """
 
     rows = ("r", "z")
     own = ""
@@ -106,7 +119,12 @@ class ResetCell(Cell[Gru]):
 
 
 class CandidateCell(Cell[Gru]):
-    """Candidate and update of a GRU with the reset gate before the matrix; y and next are both h."""
+    """Candidate and update of a GRU with the reset gate before the matrix; y and next are both h.
+
+    Members:
+        n: pre-activation of the candidate.
+        gate: the update gate.
+    """
 
     rows = ("n",)
 

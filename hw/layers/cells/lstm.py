@@ -20,7 +20,17 @@ def _peek(layer: Lstm, levels: int) -> int:
 
 
 class LstmCell(Cell[Lstm]):
-    """An LSTM; y is m, next is c, both ``latency`` cycles later (c waits for m)."""
+    """An LSTM; y is m, next is c, both ``latency`` cycles later (c waits for m).
+
+    Members:
+        i: pre-activation of the input gate.
+        f: pre-activation of the forget gate.
+        g: pre-activation of the candidate.
+        o: pre-activation of the output gate.
+        pi: peephole weight of the input gate.
+        pf: peephole weight of the forget gate.
+        po: peephole weight of the output gate.
+    """
 
     rows = GATES
     private = True

@@ -12,7 +12,11 @@ __all__ = ["RnnCell"]
 
 
 class RnnCell(Cell[Rnn]):
-    """A plain recurrent layer; y is h, which the engine keeps."""
+    """A plain recurrent layer; y is h, which the engine keeps.
+
+    Members:
+        n: pre-activation of the state.
+    """
 
     rows = ("n",)
     own = ""

@@ -20,11 +20,11 @@ class KernelWalk(wiring.Component):
 
     Members:
         done: a line of the image is whole now.
-        column: pixels of the line behind it that have come.
+        column: pixels that have come of the line behind the whole ones.
         room: whether an output pixel may be started.
-        starts: one is.
-        issue: for the `LaneArray`, see `issue_signature`.
-        group: for the `LineStore`, see `group_signature`.
+        starts: an output pixel is started.
+        issue: for the array, see `issue_signature`.
+        group: for the store of lines, see `group_signature`.
         freed: lines that no kernel sees any more, from this cycle on.
     """
 

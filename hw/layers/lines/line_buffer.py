@@ -22,9 +22,9 @@ class LineBuffer(wiring.Component):
     Members:
         i: stream of blocks of pixels, the last one of an image is marked; that mark is not looked at.
         room: whether an output pixel may be started.
-        starts: one is.
-        issue: for the `LaneArray`, see `issue_signature`.
-        spectra: of the columns, `SPECTRA` cycles later.
+        starts: an output pixel is started.
+        issue: for the array, see `circulant.hw.array.issue.issue_signature`.
+        spectra: spectra of the columns of the group that was issued `SPECTRA` cycles before.
     """
 
     def __init__(self, shape: LineShape) -> None:

@@ -22,10 +22,12 @@ def group_signature(shape: LineShape) -> wiring.Signature:
     """Interface from a `KernelWalk` to the lines: the group of kernel positions and blocks that is read in a cycle.
 
     Members:
-        turn, part: of the kernel positions, and of the blocks of a pixel.
+        turn: which of the kernel positions are read.
+        part: which of the blocks of a pixel are read.
         offset: address of the kernel's first column within a line, negative in the padding.
         rows: address of each line of the kernel.
-        inside_rows, inside_columns: whether each of them lies within the image.
+        inside_rows: for each row of the kernel, whether it lies within the image.
+        inside_columns: for each column of the kernel, whether it lies within the image.
     """
     window, width, (outer, inner) = shape.walk.window, shape.walk.grid[1], shape.turns
     offset = signed(1 + max(width, window.padding[1] + 1).bit_length() + inner.bit_length() + 1)
@@ -56,9 +58,10 @@ class LineStore(wiring.Component):
         i: stream of blocks of pixels, the last one of an image is marked; that mark is not looked at.
         freed: lines that are given back in this cycle.
         done: a line is whole now.
-        column: pixels of the line behind it that have come.
-        group: what is read, see `group_signature`.
-        spectra: of its columns, `SPECTRA` cycles after its issue, which comes a cycle later; zero outside the image.
+        column: pixels that have come of the line behind the whole ones.
+        group: group of kernel positions and blocks to read, see `group_signature`.
+        spectra: spectra of the group's columns, `SPECTRA` cycles after its issue, which comes a cycle later; zero
+            outside the image.
     """
 
     def __init__(self, shape: LineShape) -> None:

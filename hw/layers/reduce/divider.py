@@ -33,7 +33,7 @@ class Divider(wiring.Component):
         k: values of a block.
 
     Members:
-        i: stream of `sums`.
+        i: stream of blocks of sums with the number of steps, see `sums`.
         o: stream of blocks of means, zero behind the last value of a vector.
     """
 

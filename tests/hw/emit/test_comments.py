@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw import top as top_file
-from circulant.hw.emit.comments import components, notes, source
+from circulant.hw.emit.comments import components, meaning, notes, source
 from circulant.hw.unit import unelaborated
 
 
@@ -78,9 +78,62 @@ def test_ports_are_described_by_the_members_clock_and_reset_first():
     ports = notes(Outer(Shape(3), depth=5)).ports
     assert list(ports) == ["clk", "rst", "i__payload", "i__valid", "i__ready", "y", "z", "unsaid"]
     assert ports["y"] == ports["z"] == "what leaves, in two lines"
-    assert (ports["i__valid"], ports["i__ready"]) == ("i: valid", "i: ready")
+    assert ports["i__valid"] == "i: a payload is offered"
+    assert ports["i__ready"] == "i: a payload that is offered is taken at this edge"
     assert ports["i__payload"] == "what comes. In any order"
     assert ports["unsaid"] == "unsaid", "a port without a description has its name"
+
+
+def interface():
+    """Interface of a reader.
+
+    Members:
+        word: the word that is read.
+        more: what `Inner` says, see `Inner`.
+    """
+
+
+class Referring(wiring.Component):
+    """A unit that says of most members what others say.
+
+    Members:
+        go, stays: see `Inner`.
+        reader: the reader of this unit, see `interface`.
+        way_…: one of the ways, see `circulant.hw.stream.pipeline.Queue`.
+        own: its own block (see `Shape`).
+        own.second: it is the second one.
+        gone: see `NoSuchThing`.
+    """
+
+
+class Heir(Referring):
+    """The same with another member.
+
+    Members:
+        gone: it is here.
+    """
+
+
+@pytest.mark.parametrize(("path", "said"), [
+    (("go",), "begin"),
+    (("stays",), "stays"),
+    (("reader",), "the reader of this unit"),
+    (("reader", 0, "word"), "reader: the word that is read"),
+    (("reader", "valid"), "reader: a payload is offered"),
+    (("reader", "other"), "the reader of this unit"),
+    (("way_2", "level"), "way_2: number of payloads held"),
+    (("own", "data"), "its own block"),
+    (("own", "second"), "own: it is the second one"),
+    (("gone",), "gone"),
+    (("unsaid", 1), "unsaid.1"),
+])
+def test_a_reference_to_another_description_is_followed(path, said):
+    assert meaning(Referring, path) == said
+
+
+def test_a_class_describes_what_it_inherits_and_what_it_adds():
+    assert meaning(Heir, ("gone",)) == "it is here"
+    assert meaning(Heir, ("reader",)) == "the reader of this unit"
 
 
 def test_long_headers_are_wrapped():

@@ -9,10 +9,13 @@ import pytest
 
 from circulant import hw
 from circulant.hw import generate
+from circulant.hw.emit.declarations import Notes
+from circulant.hw.emit.modules import Modules
 from circulant.sim.cosim import toolchain
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 from tests.hw import golden
+from tests.hw.emit.rtlil_text import cell, module
 from tests.test_four_state import BITS, lenet
 
 LIST = Path(hw.__file__).parent / "emit" / "lint.vlt"
@@ -56,6 +59,34 @@ def test_each_entry_has_a_reason_before_it():
     for before, line in pairwise(lines):
         assert not line.startswith("lint_off") or before.startswith(("// ", "lint_off")), line
     assert len(re.findall(r"^lint_off", "\n".join(lines), re.M)) < 20, "it is to be short"
+
+
+def written(wires, *body, said):
+    """The ports of a unit by hand, as they are written."""
+    modules = Modules()
+    modules.add([module(wires, *body)], {"top": Notes(ports=said)})
+    return re.findall(r"^  ((?:in|out)put .*)$", modules.text(), re.M)
+
+
+def test_a_port_is_called_as_the_member_that_it_is():
+    cells = [cell("$dff", "$8", D="\\early", CLK="\\clk", Q="\\full")]
+    said = {"clk": "clock", "i__data": "i: what comes", "o__valid": "o: it is there"}
+    assert written("<clk:1 <early:4 >full:4 i__data:4 o__valid:4", *cells, "connect \\i__data \\early",
+                   "connect \\o__valid \\full", said=said) == [
+        "input clk,  // clock", "input [3:0] i__data,  // i: what comes",
+        "output reg [3:0] o__valid  // o: it is there"]
+
+
+def test_a_port_that_is_some_bits_of_a_member_or_several_members_says_so():
+    cells = [cell("$dff", "$8", D="{ \\port$2$0 \\port$1$0 }", CLK="\\clk", Q="\\word")]
+    said = {"clk": "clock", "addr": "address", "o__a": "o: first", "o__b": "o: second", "p": "p", "q": "q"}
+    wires = "<clk:1 <port$1$0:3 <port$2$0:1 >port$3$0:3 >port$4$0:1 >other:2 word:4 addr:4 o__a:1 o__b:2 p:1 q:1"
+    joints = {"addr": "{ \\port$2$0 \\port$1$0 }", "port$3$0": "\\word [2:0]", "port$4$0": "\\word [3]",
+              "o__a": "\\word [0]", "o__b": "\\word [2:1]", "other": "\\word [1:0]", "p": "\\other [0]",
+              "q": "\\other [1]"}
+    assert written(wires, *cells, *(f"connect \\{name} {bits}" for name, bits in joints.items()), said=said) == [
+        "input clk,  // clock", "input [2:0] addr_2_0,  // address, bits 2:0", "input addr_3,  // address, bit 3",
+        "output [2:0] o,  // o: a, b side by side", "output [1:0] p_q,  // p, q side by side", "output value"]
 
 
 def test_no_path_of_this_machine_and_no_escaped_name_is_in_the_text():

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from circulant.hw.emit.names import Names, identifier
+from circulant.hw.emit.names import Names, identifier, unnumbered
 
 
 @pytest.mark.parametrize(("name", "found"), [
@@ -18,6 +18,12 @@ def test_an_identifier_has_letters_digits_and_underscores_alone(name, found):
 def test_a_name_is_taken_once():
     names = Names()
     assert [names.take(each) for each in ("x", "x", "x_2", "x", "x.2")] == ["x", "x_2", "x_2_2", "x_3", "x_2_3"]
+
+
+def test_a_number_of_amaranth_gives_way_to_one_of_its_own():
+    names = Names()
+    assert [names.take(each) for each in ("rows", "rows$43", "group$73", "U$0")] == ["rows", "rows_2", "group", "U_0"]
+    assert unnumbered("top.rows$43.U$1") == "top.rows.U$1"
 
 
 def test_numbers_leave_out_what_is_taken():
