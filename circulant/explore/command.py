@@ -114,8 +114,9 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
                                            repeated=repeated, command=again))
     if not as_json:
         Console(width=None if sys.stdout.isatty() else WIDE).print(_decisions(found, models), _table(models, designs))
-    say({"file": out / "explore.json", "page": out / "explore.html", **body}, as_json, *said(designs, repeated),
-        *fair.verdicts, f"{out / 'explore.html'}: the exploration as pictures",
+    failed = [f"Better designs could not be generated: {designs.failed}."] if designs.failed else []
+    say({"file": out / "explore.json", "page": out / "explore.html", **body}, as_json, *failed,
+        *said(designs, repeated), *fair.verdicts, f"{out / 'explore.html'}: the exploration as pictures",
         f"{out / 'chosen'}: train and verify it by `circulant run {out / 'chosen'}`")
     return 0
 
@@ -167,7 +168,7 @@ def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, des
             "bounds": asdict(found), "dense": models.dense, "metric": models.metric, "ended": models.ended,
             "decisions": [asdict(each) for each in models.decisions], "trainings": len(models.decisions) + 1,
             "designs": list(designs.rows), "chosen": designs.chosen, "runners_up": list(designs.runners_up),
-            "uniform": designs.uniform, "repeated": list(repeated),
+            "uniform": designs.uniform, "failed": designs.failed, "repeated": list(repeated),
             "fair": {"rows": list(fair.rows), "verdicts": list(fair.verdicts), "wrong": fair.wrong}}
     artifact.write_json(out / "explore.json", KIND, VERSION, body)
     return body

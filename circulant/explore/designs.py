@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from circulant.boards.device import device
 from circulant.experiment import Experiment
+from circulant.explore.causes import ended, hopeless, reasons
 from circulant.explore.models import Models, points_lost
 from circulant.progress import Show, silent
 from circulant.sim.refusal import Refusal
@@ -32,7 +33,7 @@ COSTS = ("cycles_per_step", "multipliers", "weight_memory_bits")
 
 
 TRIES = 6
-"""Designs that are generated, at the most, to find one that does not crowd the device."""
+"""Designs that are tried, at the most, to find one that can be generated and does not crowd the device."""
 
 Evaluate = Callable[[Sequence[Point], str], list[Row]]
 
@@ -72,6 +73,7 @@ class Designs:
         runners_up: indices of others that nothing beats, cheapest first.
         uniform: index of the uniform design; None where its model was not trained or has no design.
         points: of the rows.
+        failed: reasons of the designs that could not be generated.
     """
 
     rows: tuple[Row, ...]
@@ -79,6 +81,7 @@ class Designs:
     runners_up: tuple[int, ...]
     uniform: int | None
     points: tuple[Point, ...]
+    failed: str = ""
 
 
 def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = silent,
@@ -87,14 +90,15 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
     of the uniform design come first; of these the one with the least cycles, then multipliers, weight bits and error.
-    It is generated, and where its logic, as it was counted there, does not fit the device, the next one is taken, of
-    up to `TRIES`.
+    It is generated, and where that fails, or its logic, as it was counted there, does not fit the device, the next one
+    is taken, of up to `TRIES`.
 
     Parameters:
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
 
     Raises:
-        Refusal: when no design is within the limits, with the nearest one, or none can be generated.
+        Refusal: when no design is within the limits, with the nearest one.
+        Refusal, ToolError: when none of those that are tried can be generated.
     """
     evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show))
     points = list(_points(models))
@@ -108,21 +112,20 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     distinct = list({_figures(rows[at]): at for at in reversed(legal)}.values())  # Of equal ones that of fewest bits.
     best = [distinct[at] for at in front([_figures(rows[at]) for at in distinct])]
     ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _figures(rows[at])))
-    chosen, why, made = None, "", 0
-    for at in ranked:
-        generated, = evaluate([points[at]], "verilog")
-        why = generated["reason"] or why
-        made += not generated["reason"]
-        if not generated["reason"] and (not _crowded(generated, points[at]) or chosen is None):
-            chosen = at
-            if not _crowded(generated, points[at]):
-                break
-        if made == TRIES:
+    tried: dict[int, Row] = {}
+    for at in ranked[:TRIES]:
+        tried[at], = evaluate([points[at]], "verilog")
+        if hopeless([*tried.values()]) or not (tried[at]["reason"] or _crowded(tried[at], points[at])):
             break
-    if chosen is None:
-        raise Refusal(f"Some design must be generated, but none of {len(ranked)} can: {why}")
-    others = sorted((each for each in best if each != chosen), key=lambda at: _costs(rows[at]))
-    return Designs(tuple(rows), chosen, tuple(others), uniform, tuple(points))
+    made = [at for at in tried if not tried[at]["reason"]]
+    why = reasons([*tried.values()])
+    if not made:
+        raise ended(f"Some design must be generated, but the best {len(tried)} of {len(ranked)} cannot: {why}",
+                    [*tried.values()])
+    chosen = next((at for at in made if not _crowded(tried[at], points[at])), made[0])
+    others = sorted((each for each in best if each != chosen and (each not in tried or each in made)),
+                    key=lambda at: _costs(rows[at]))
+    return Designs(tuple(rows), chosen, tuple(others), uniform, tuple(points), why)
 
 
 def _crowded(row: Row, point: Point) -> bool:
@@ -184,7 +187,7 @@ def _none(rows: Sequence[Row]) -> str:
     """Why no design is within the limits: the one that breaks the fewest, or why there is none at all."""
     made = [row for row in rows if not row["reason"]]
     if not made:
-        return f"Some design must fit, but none of {len(rows)} does: {rows[-1]['reason']}"
+        return f"Some design must fit, but none of {len(rows)} does: {reasons(rows)}"
     nearest = min(made, key=lambda row: (len(row["broken"]), _figures(row)[::-1]))
     return (f"Some design must keep all limits, but none of {len(made)} does; the nearest one, with "
             f"{nearest['weight_bits']} bits of weights, {nearest['activation_bits']} of activations and "

@@ -10,6 +10,7 @@ from typing import Any
 
 from circulant.experiment import Experiment
 from circulant.explore.bounds import sized
+from circulant.explore.causes import reasons
 from circulant.progress import Show, silent
 from circulant.run.untrained import untrained
 from circulant.sim.golden.network import Network
@@ -117,9 +118,10 @@ def _judged(chosen: Row, rows: list[Row], samples: int) -> tuple[tuple[str, ...]
     metric = words(chosen["metric"])
     mine = shown(chosen["metric"], chosen["quantized"])
     for equal, name in EQUAL.items():
-        made = [row for row in rows if row["equal"] == equal and not row["reason"]]
+        every = [row for row in rows if row["equal"] == equal]
+        made = [row for row in every if not row["reason"]]
         if not made:
-            said.append(f"At equal {name} there is no dense network.")
+            said.append(f"At equal {name} there is no dense network" + (f": {reasons(every)}" if every else "") + ".")
             continue
         best = min(made, key=loss)
         gain = loss(best) - loss(chosen)

@@ -13,10 +13,11 @@ from typing import Any
 
 from circulant.experiment import Experiment
 from circulant.explore.bounds import Bounds, sized
+from circulant.explore.causes import ended, hopeless
 from circulant.extras import TRAINING, extras
 from circulant.progress import Show, silent
 from circulant.sim.metrics import shown, words
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep.point import Point, plain
 from circulant.sweep.run import Jobs, Row, run
 
@@ -89,7 +90,8 @@ def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadlin
         train: the default trains by `circulant.sweep.run.run`, whose trainings are kept and shared.
 
     Raises:
-        Refusal: when the smallest block size that fits loses more, or its training fails.
+        Refusal: when the smallest block size that fits loses more.
+        Refusal, ToolError: when trainings fail again and again.
     """
     search = _PhaseOne(allowed, deadline, train or (
         lambda point: run([point], jobs=jobs, show=show)[0]))
@@ -108,6 +110,7 @@ class _PhaseOne:
         self._kept: list[Experiment] = []
         self._left: list[Experiment] = []
         self._first: Row = {}
+        self._rows: list[Row] = []
         self._ended = ""
 
     def double(self, experiment: Experiment, limits: Bounds) -> Experiment:
@@ -127,6 +130,8 @@ class _PhaseOne:
             size *= 2
         if not self._kept:
             last = self._decisions[-1]
+            if last.score is None:
+                raise self._failed()
             raise Refusal(f"Some block size that fits must keep the accuracy, but k = {last.block_size} {last.why}; "
                           "raise --accuracy-loss, or take a larger --device")
         return self._kept[-1]
@@ -164,9 +169,12 @@ class _PhaseOne:
             self._ended = f"the time was over before rule {step}"
             return False
         row = self._train(Point(experiment.name, experiment))
+        self._rows.append(row)
         score = row.get("circulant")
         if score is None:
             self._decide(step, experiment, score=None, lost=None, kept=False, why=f"fails: {row['reason']}")
+            if not self._kept and hopeless(self._rows, same=2):
+                raise self._failed()
             return False
         self._first = self._first or row
         better = self._first["higher_is_better"]
@@ -182,6 +190,11 @@ class _PhaseOne:
         self._decide(step, experiment, score=score, lost=lost, kept=kept, why=compared)
         (self._kept if kept else self._left).append(experiment)
         return kept
+
+    def _failed(self) -> Refusal | ToolError:
+        last = self._decisions[-1]
+        return ended(f"Trainings must end to choose by them, but the last of {len(self._rows)}, k = {last.block_size}, "
+                     f"{last.why}; correct that, and the same command goes on", self._rows)
 
     def _decide(self, step: int, experiment: Experiment, *, score: float | None, lost: float | None, kept: bool,
                 why: str) -> None:

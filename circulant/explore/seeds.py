@@ -3,6 +3,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from circulant.experiment import Experiment
+from circulant.explore.causes import reasons
 from circulant.explore.designs import UNIFORM, WEIGHTS, Designs, Evaluate
 from circulant.progress import Show, silent
 from circulant.sim.metrics import shown
@@ -36,8 +37,9 @@ def _points(models: Sequence[Experiment], count: int) -> Iterator[Point]:
 
 
 def said(designs: Designs, rows: Sequence[Row]) -> list[str]:
-    """A sentence on the scores of each model over the seeds, at the bits of weights that it has as a design."""
-    found = []
+    """A sentence on the scores of each model over the seeds, at the bits of weights that it has as a design; and one on
+    what failed."""
+    found = [f"Some points of other seeds failed: {why}."] if (why := reasons(rows)) else []
     for words, at in (("The chosen", designs.chosen), ("The uniform", designs.uniform)):
         its = None if at is None else designs.rows[at]
         mine = [row for row in rows if its and not row["reason"]

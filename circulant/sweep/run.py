@@ -84,7 +84,7 @@ def _trained(points: list[Point], processes: Processes, show: Show) -> list[Foun
         for at, result in side_by_side(tasks, processes):
             found[at] = result
             before += lengths[at]
-            show("training", before, total, f"{sum(map(bool, found))} of {len(some)} models")
+            show("training", before, total, f"{sum(map(bool, found))} of {len(some)} models{_failed(found, ', ')}")
         return found
 
     dense = dict(zip(bases, phase([*bases.values()], [None] * len(bases), lengths[0]), strict=True))
@@ -103,9 +103,14 @@ def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapp
         if isinstance(results, dict):  # Why its process ended.
             results = [results] * len(group)
         found |= zip(group, results, strict=True)
-        failed = sum("reason" in each for each in found.values())
-        show("points", len(found), total, f"{failed} failed" if failed else "")
+        show("points", len(found), total, _failed(found.values()))
     return found
+
+
+def _failed(found: Iterable[Found], before: str = "") -> str:
+    """How many failed, and why the last one; empty where none did."""
+    whys = [each["reason"] for each in found if "reason" in each]
+    return f"{before}{len(whys)} failed{', the last one' if len(whys) > 1 else ''}: {whys[-1]}" if whys else ""
 
 
 def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: str, address: str, show: Show
@@ -135,7 +140,7 @@ def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: 
             trained |= dict.fromkeys(mine, cluster.unpacked(result))
         elif mine:
             found |= zip(mine, [result] * len(mine) if isinstance(result, dict) else result, strict=True)
-        show("points", len(found), len(points), f"{len(trained)} with a model")
+        show("points", len(found), len(points), f"{len(trained)} with a model{_failed(found.values(), ', ')}")
     for at, figures in found.items():
         if "reason" not in figures:
             store.keep(keyed(points[at], trained[at], measure), figures)

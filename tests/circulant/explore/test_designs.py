@@ -7,7 +7,7 @@ import pytest
 from circulant.explore.bounds import sized
 from circulant.explore.designs import Limits, phase_two
 from circulant.explore.models import Models
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 
 
 @pytest.fixture
@@ -95,9 +95,28 @@ def test_a_design_whose_logic_does_not_fit_gives_way_to_the_next(models):
     kind = tuple(first.rows[first.chosen][name] for name in ("weight_bits", "activation_bits"))
     second = phase_two(models, Limits(0.5), evaluate=evaluator(refused=[kind]))
     assert tuple(second.rows[second.chosen][name] for name in ("weight_bits", "activation_bits")) != kind
-    with pytest.raises(Refusal, match=r"Some design must be generated, but none of \d+ can: It needs too many look-up"):
-        phase_two(models, Limits(0.5), evaluate=evaluator(
-            refused=[(weights, bits) for weights in range(20) for bits in range(30)]))
+    assert first.failed == "" and second.failed == "It needs too many look-up tables"
+    assert first.chosen not in second.runners_up
+
+
+def test_designs_that_cannot_be_generated_end_it(models):
+    """31 were tried, 20 s each; documented are six. The same reason three times in a row is enough."""
+    tried = []
+
+    def evaluate(points, measure, other=lambda turn: "It needs too many look-up tables"):
+        if measure == "plan":
+            return [row(point) for point in points]
+        tried.extend(points)
+        return [{"reason": other(len(tried)), "code": 3}]
+
+    with pytest.raises(ToolError, match=r"^Some design must be generated, but the best 3 of \d\d cannot: It needs too "
+                                        r"many look-up tables \(3 times\)$"):
+        phase_two(models, Limits(0.5), evaluate=evaluate)
+    assert len(tried) == 3
+    tried.clear()
+    with pytest.raises(ToolError, match=r"the best 6 of \d\d cannot: It needs too many: 1; It needs too many: 2; "):
+        phase_two(models, Limits(0.5), evaluate=partial(evaluate, other=lambda turn: f"It needs too many: {turn}"))
+    assert len(tried) == 6
 
 
 def test_a_design_that_would_crowd_the_device_gives_way_where_another_does_not(models):

@@ -86,6 +86,6 @@ def test_a_network_without_units_is_compared_with_nothing(chosen):
 def test_dense_networks_that_fail_are_left_out_of_the_verdict(chosen, network_of):
     found = compare(chosen, CHOSEN, samples=200, network_of=network_of, evaluate=lambda points: [
         {"reason": "no room"} for _ in points])
-    assert found.verdicts[:2] == ("At equal multiplications there is no dense network.",
-                                  "At equal weight bits there is no dense network.")
+    assert found.verdicts[:2] == ("At equal multiplications there is no dense network: no room (2 times).",
+                                  "At equal weight bits there is no dense network: no room (2 times).")
     assert not found.wrong

@@ -5,7 +5,7 @@ import pytest
 
 from circulant.explore.bounds import Bounds
 from circulant.explore.models import phase_one, points_lost
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 
 
 def limits(low, high):
@@ -93,8 +93,14 @@ def test_an_accuracy_that_no_block_size_keeps(experiment, trainer):
 
 
 def test_a_training_that_fails(experiment):
-    with pytest.raises(Refusal, match="k = 8 fails: The data are missing"):
+    with pytest.raises(Refusal, match=r"^Trainings must end to choose by them, but the last of 1, k = 8, fails: The "
+                                      r"data are missing; correct that, and the same command goes on$"):
         phase_one(experiment, limits(8, 8), 0.5, train=lambda point: {"reason": "The data are missing"})
+    seen = []
+    with pytest.raises(ToolError, match=r"but the last of 2, k = 4, fails: No space left; correct that"):
+        phase_one(experiment, limits(1, 64), 0.5,
+                  train=lambda point: seen.append(point) or {"reason": "No space left", "code": 3})
+    assert len(seen) == 2, "the same again is enough"
 
 
 def test_points_are_hundredths_of_the_metric():

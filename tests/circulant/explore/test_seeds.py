@@ -27,12 +27,13 @@ def test_of_one_seed_nothing_is_repeated(experiment):
 
 
 def test_what_is_said(experiment):
-    """Each model at the bits of weights of its design; a training that failed has no score."""
+    """Each model at the bits of weights of its design; a training that failed has no score, and its reason is said."""
     rows = [ROW | {"block_size": "16", "weight_bits": 5, "quantized": 0.96, "dense": 0.985},
             ROW | {"block_size": "16", "weight_bits": 4, "quantized": 0.5},
             ROW | {"block_size": "8", "weight_bits": 12, "quantized": 0.975},
             ROW | {"block_size": "8", "weight_bits": 12, "reason": "no memory"}]
     assert said(designs(experiment), rows) == [
+        "Some points of other seeds failed: no memory.",
         "The chosen model (k = 16, 5 bits) has 96.00% to 98.00% over 2 seeds, 97.00% on average (dense 99.00%, "
         "98.50%).",
         "The uniform model (k = 8, 12 bits) has 97.00% to 97.50% over 2 seeds, 97.25% on average (dense 99.00%, "

@@ -41,7 +41,9 @@ def test_rows(sweep_file, trainings):
     assert {row["dense"] for row in rows[:8]} == {rows[0]["dense"]}
     assert rows[1]["weight_memory_bits"] == 4 * rows[1]["weights"] < rows[3]["weight_memory_bits"]
     assert rows[1]["cycles_per_step"] > rows[5]["cycles_per_step"], "larger blocks take fewer cycles"
-    assert shown[-1] == ("points", 8, 8, "4 failed")
+    assert shown[-1][:3] == ("points", 8, 8)
+    assert shown[-1][3].startswith("4 failed, the last one: ")
+    assert shown[-1][3].partition(": ")[2] in {row["reason"] for row in rows}
     assert [(done, total, words.partition(", accuracy ")[0]) for task, done, total, *words in shown
             for words in words if task == "training"][:5] == [
         (1, 7, "digits-gru, dense, k = 1: dense 1 of 1"), (1, 7, "1 of 1 models"),
