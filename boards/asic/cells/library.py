@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from circulant.boards.asic.cells.liberty import Group, numbers, parse
 from circulant.sim.files.cache import store
+from circulant.sim.files.files import read_bytes, reason
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["Cell", "Library", "Pin", "Sequential", "read_text"]
@@ -196,9 +197,10 @@ def read_text(file: Path) -> str:
     """
     unpacked = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(file.suffix, bytes)
     try:
-        return unpacked(file.read_bytes()).decode("utf-8", "replace")
+        return unpacked(read_bytes(file)).decode("utf-8", "replace")
     except (OSError, EOFError, lzma.LZMAError) as error:
-        raise Refusal(f"A liberty file must be readable, but {file} is not ({error}); name another one") from None
+        raise Refusal(f"A liberty file must be readable, but {file} is not ({reason(error)}); name another one"
+                      ) from None
 
 
 def _bare(function: str) -> str:
