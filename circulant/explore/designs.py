@@ -125,7 +125,7 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     chosen = next((at for at in made if not _crowded(tried[at], points[at])), made[0])
     others = sorted((each for each in best if each != chosen and (each not in tried or each in made)),
                     key=lambda at: _costs(rows[at]))
-    return Designs(tuple(rows), chosen, tuple(others), uniform, tuple(points), why)
+    return Designs(tuple(rows), chosen, tuple(others), uniform, tuple(points), failed=why)
 
 
 def _crowded(row: Row, point: Point) -> bool:
