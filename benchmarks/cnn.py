@@ -132,7 +132,8 @@ def measure(*, model: str, run: str | None, multipliers: int, images: int, epoch
         "seconds_build": verified.seconds_build,
         "images_per_s_simulated": verified.sequences_per_s,
         "images_per_s_at_200_mhz": CLOCK / cycles, "cycles_planned": planned,
-        "latency_cycles": verified.latency_cycles, "memory_bits": design.memory_bits,
+        "latency_spaced": verified.latency_spaced,
+        "latency_contiguous": verified.latency_contiguous, "memory_bits": design.memory_bits,
         "seconds_training_and_golden": seconds_golden, "slowest_layer": golden.layers[slowest].name,
     }
     trained = f"run folder of {golden.name}" if run else "weights that were given" if weights else (

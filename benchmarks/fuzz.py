@@ -1,4 +1,5 @@
-"""Random networks, golden against C and against Verilog in two simulators; and damaged files, which must be refused."""
+"""Random networks, golden against C and against Verilog in two simulators; others on shared arrays, planned against
+measured cycles; and damaged files, which must be refused."""
 import tempfile
 import traceback
 from collections import Counter
@@ -7,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import hostile
+from benchmarks import hostile, paces
 from benchmarks.draw import Drawn, draw
 from benchmarks.networks import affordable
 from circulant.hw.c import Emulator
@@ -100,12 +101,13 @@ def _comparisons(drawn: Drawn, verilog: bool) -> list[tuple[str, Callable[[Netwo
     return chosen
 
 
-def measure(*, networks: int, hardware: int, files: int, first: int = 0,
+def measure(*, networks: int, hardware: int, files: int, shared: int = 0, first: int = 0,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Networks of the seeds from ``first`` on, and damaged files: counts, what was refused, and what failed.
 
     Parameters:
         hardware: how many of the networks, evenly spread over the kinds, are also generated and simulated.
+        shared: other networks, see `benchmarks.paces.measure`.
         note: told each outcome.
     """
     trials = []
@@ -115,16 +117,20 @@ def measure(*, networks: int, hardware: int, files: int, first: int = 0,
              f"{trials[-1].title}")
     counts = Counter(each.outcome for each in trials)
     compared = Counter(name for each in trials for name in each.compared)
+    planned = paces.measure(count=shared, first=first, note=note)
     broken = hostile.measure(count=files, seed=first, note=note)
     failed = [asdict(each) for each in trials if each.outcome == FAILED]
     table = {
         "networks": f"{networks}: {counts[EXACT]} exact, {counts[REFUSED]} refused, {counts[FAILED]} failed",
         "compared with the golden model": ", ".join(f"{count} by {name}" for name, count in compared.items()),
+        "planned and measured cycles": f"{shared}: {planned['equal']} equal, {planned['different']} different, "
+                                       f"{planned['refused']} refused, {planned['failed']} failed; "
+                                       f"{planned['shared']} with shared arrays",
         "damaged files": f"{files}: {broken['refused']} refused, {broken['taken']} harmless, "
                          f"{broken['tracebacks']} tracebacks, {broken['hangs']} hangs",
-        **{f"failed: seed {each['seed']}": each["reason"] for each in failed}}
+        **{f"failed: seed {each['seed']}": each["reason"] for each in [*failed, *planned["faults"]]}}
     return {"benchmark": "fuzz", "table": table, "networks": networks, "exact": counts[EXACT],
             "refused": counts[REFUSED], "failed": counts[FAILED], "files": files, "tracebacks": broken["tracebacks"],
             "hangs": broken["hangs"], "compared": dict(compared), "refusals": [
                 asdict(each) for each in trials if each.reason and each.outcome != FAILED], "failures": failed,
-            "hostile": broken}
+            "paces": planned, "hostile": broken}

@@ -80,7 +80,7 @@ def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int,
         "cycles per step, single stream": f"{single['cycles_per_step']:g} (predicted {single['cycles_predicted']}), "
                                           f"{figures['microseconds_single']:.3f} µs at 200 MHz",
         f"cycles per step, {streams} streams": f"{many['cycles_per_step']:g} (predicted {many['cycles_predicted']})",
-        "latency of a step": f"{single['latency']:g} cycles",
+        "latency of a step": f"{single['latency_spaced']:g} cycles spaced, {single['latency_contiguous']:g} contiguous",
         "output words compared": f"{single['words']:,} and {many['words']:,}, {figures['mismatches']} mismatches",
         "memory": f"{single['memory_bits']:,} bits",
         "Verilog": f"{single['verilog_lines']:,} lines in {single['seconds_generate']:.1f} s, "
@@ -128,7 +128,8 @@ def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dic
         "streams": streams, "shape": [got.shape.rows, got.shape.columns, got.shape.chains],
         "elements": got.elements, "multipliers": design.multipliers, "memory_bits": design.memory_bits,
         "multiplications": design.manifest["multiplications"]["per_step"], "cycles_per_step": result.cycles_per_step,
-        "cycles_predicted": got.cycles, "latency": result.latency_cycles, "words": result.words_compared,
+        "cycles_predicted": got.cycles, "latency_spaced": result.latency_spaced,
+        "latency_contiguous": result.latency_contiguous, "words": result.words_compared,
         "mismatches": result.mismatches, "verilog_lines": design.verilog.count("\n"), "seconds_generate": seconds,
         "processor_seconds_generate": processor, "peak_gib": peak / (2 ** 20 if sys.platform == "linux" else 2 ** 30),
         "seconds_build": result.seconds_build, "seconds_simulate": result.seconds_simulate,

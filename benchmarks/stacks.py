@@ -16,7 +16,7 @@ from benchmarks.rnn import layer
 from circulant.hw import generate
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import AHEAD, MAIN
-from circulant.hw.plan.latency import sample_latency
+from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.plan.plan import layer_multiplications, plan
 from circulant.hw.plan.shared.cost import sample_issues
 from circulant.hw.stream.link import values
@@ -141,13 +141,13 @@ def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective
     chosen: dict[str, Any] = {"levels": levels, "objective": objective, "streams": streams}
     with unelaborated():
         plans = plan(made, multipliers, **chosen)
-        latency = sample_latency(made, plans, [(values(unit.i), values(unit.o)) for unit in Top(made, plans).units])
+        late = sample_latencies(made, plans, [(values(unit.i), values(unit.o)) for unit in Top(made, plans).units])
     found: dict[str, Any] = {
         "cell": shape.cell, "layers": shape.layers, "inputs": made.inputs, "hidden": shape.hidden,
         "projection": shape.projection, "block": block, **chosen,
         "multipliers": sum(each.multipliers for each in plans),
         "floor_cycles": -(-sum(map(layer_multiplications, made.layers)) // multipliers),
-        "cycles_predicted": max(each.cycles for each in plans), "latency_predicted": latency,
+        "cycles_predicted": max(each.cycles for each in plans), "predicted": late,
         "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
     if steps:
         x = np.random.default_rng(1).normal(0, 0.5, (2 * streams, steps, made.inputs))
@@ -156,16 +156,20 @@ def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective
             design.write(Path(folder) / "design")
             result = verify(Path(folder) / "design", made.vectors(x))
         found |= {"multipliers": design.multipliers, "cycles_per_step": result.cycles_per_step,
-                  "latency_cycles": result.latency_cycles, "words": result.words_compared,
+                  "latency_spaced": result.latency_spaced, "latency_contiguous": result.latency_contiguous,
+                  "words": result.words_compared,
                   "mismatches": result.mismatches, "seconds_build": result.seconds_build}
     return found
 
 
 def _line(found: dict[str, Any]) -> str:
-    said = (f"period {found['cycles_predicted']:g} and latency {found['latency_predicted']} predicted, floor "
-            f"{found['floor_cycles']}, {found['multipliers']:,} multipliers")
+    late = found["predicted"]
+    said = (f"period {found['cycles_predicted']:g} and latency {late['latency_spaced']} spaced, "
+            f"{late['latency_contiguous']} contiguous predicted, floor {found['floor_cycles']}, "
+            f"{found['multipliers']:,} multipliers")
     if "mismatches" in found:
-        said += (f"; period {found['cycles_per_step']:g} and latency {found['latency_cycles']:g} measured, "
+        said += (f"; period {found['cycles_per_step']:g} and latency {found['latency_spaced']:g} spaced, "
+                 f"{found['latency_contiguous']:g} contiguous measured, "
                  f"{found['mismatches']} mismatches in {found['words']:,} words")
     if found["published"]["V80"] is None:
         return said

@@ -150,7 +150,8 @@ def _point(point: Point, levels: bool) -> dict[str, Any]:
         found = synthesize(folder, FAMILY, logic=levels, netlist=file if levels else None)
         row: dict[str, Any] = {
             "point": point.title, "lanes": chosen.lanes, "fold": chosen.shape.fold, "multipliers": design.multipliers,
-            "levels_allowed": point.levels, "cycles": chosen.cycles, "latency": design.manifest["latency"],
+            "levels_allowed": point.levels, "cycles": chosen.cycles,
+            "latency_spaced": design.manifest["latency_spaced"],
             "products": found.products, "dsps_predicted": expected.dsps, "dsps": found.dsps,
             "block_rams_predicted": expected.block_rams, "block_rams": found.block_rams,
             "latches": found.latches, "warnings": found.warnings, "seconds": found.seconds,

@@ -100,7 +100,7 @@ def victim(folder: Path, *, torch: bool = True) -> Path:
         "sequences": 7, "words": 21, "words_compared": 30, "mismatches": 1, "simulator": "Verilator 5.48.0",
         "first": {"sequence": 3, "step": 4, "word": 1, "expected": 17, "got": -5, "run": "back to back"},
         "cycles_per_step": 10.0, "cycles_per_sequence": 52.0, "steps_per_sequence": 5.0,
-        "latency_cycles": 40.0, "cycles": 999}})
+        "latency_spaced": 40.0, "latency_contiguous": 55.0, "cycles": 999}})
     return folder
 
 

@@ -8,11 +8,11 @@ from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
-from circulant.hw.plan.latency import sample_latency
+from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
-from circulant.hw.resources import latency, parts
+from circulant.hw.resources import latencies, parts
 from circulant.hw.stream.link import values
 from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits
@@ -191,7 +191,7 @@ def _alternative(network: Network, each: Alternative, *, max_steps: int, reloada
     as an ``estimate``; its memories are counted as its units state them."""
     made = parts(network, each.plans, max_steps=max_steps, reloadable=reloadable)
     return {"engines": each.engines, "cycles": each.period,
-            "latency": latency(network, each.plans, max_steps=max_steps), "multipliers": each.multipliers,
+            **latencies(network, each.plans, max_steps=max_steps), "multipliers": each.multipliers,
             "memory_bits": sum(memory.bits for memory in made.memories), "reason": each.reason,
             **({"estimate": True} if any(sharing.pairs for sharing in sharings(each.plans)) else {})}
 
@@ -205,7 +205,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     over_images = network.flow.grid is not None
     times = repeats(network)
-    latency = sample_latency(network, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
+    late = sample_latencies(network, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
     # An image is one sample, whatever steps its rows become.
     work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
             for steps, layer, plan, flow, time
@@ -222,7 +222,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},
-        "streams": streams_of(plans), "max_steps": top.max_steps, "latency": latency,
+        "streams": streams_of(plans), "max_steps": top.max_steps, **late,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],

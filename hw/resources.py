@@ -10,14 +10,15 @@ from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.latency import sample_latency
+from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.plan.plan import Plan
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
+from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Layer, Network
 
-__all__ = ["Prediction", "counted", "inventory", "latency", "layer_parts", "memories", "parts", "predict", "products"]
+__all__ = ["Prediction", "counted", "inventory", "latencies", "layer_parts", "memories", "parts", "predict", "products"]
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,11 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
         return Top(network, plans, max_steps=max_steps, reloadable=reloadable).parts
 
 
-def latency(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> int | None:
-    """The latency of a sample, as `circulant.hw.plan.latency.sample_latency`."""
+def latencies(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> Json:
+    """The latencies of a sample, as `circulant.hw.plan.latency.sample_latencies`."""
     with unelaborated():
         blocks = [(values(unit.i), values(unit.o)) for unit in Top(network, plans, max_steps=max_steps).units]
-    return sample_latency(network, plans, blocks)
+    return sample_latencies(network, plans, blocks)
 
 
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:

@@ -41,7 +41,9 @@ MANIFEST = Table({
     "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)),
     "layers": Listing(Table({"cycles": CYCLES}, {"kind": Text(100), "limit": Text()}, open=True)),
 }, {"ports": Listing(_SIGNAL), "name": NAME, "over_images": Flag(), "configuration": CONFIGURATION,
-    "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT, "latency": Null(Int(0, 1 << 40)),
+    "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT,
+    **dict.fromkeys(("latency_spaced", "latency_contiguous"), Null(Int(0, 1 << 40))),
+    "estimates": Listing(Text(100)),
     "bus": Table({"verilog": Listing(_FILE, 1, 10), "top": _IDENTIFIER}, open=True)}, open=True)
 """The rules of the part of a manifest that is read; it says more, for people."""
 

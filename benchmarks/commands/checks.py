@@ -11,14 +11,17 @@ from benchmarks.formal import shapes
 @main.command("fuzz", epilog="Example: python -m benchmarks fuzz --json -")
 @click.option("--networks", default=200, show_default=True, help="Random networks, golden against C.")
 @click.option("--hardware", default=40, show_default=True, help="Of them, against Verilog in both simulators.")
+@click.option("--shared", default=200, show_default=True,
+              help="Others on shared arrays, planned against measured cycles; outcomes are kept in build/paces.jsonl.")
 @click.option("--files", default=300, show_default=True, help="Damaged files.")
 @click.option("--first", default=0, show_default=True, help="First seed.")
 @as_json
 def _fuzz(path: str | None, **options: Any) -> None:
-    """Random networks, golden against C and Verilog, and damaged files: exact or refused, and nothing else."""
+    """Random networks, golden against C and Verilog, their plans against measured cycles, and damaged files: exact or
+    refused, and nothing else."""
     figures = fuzz.measure(**options, note=note)
     show(figures, path)
-    if figures["failed"] or figures["tracebacks"] or figures["hangs"]:
+    if figures["failed"] or figures["paces"]["faults"] or figures["tracebacks"] or figures["hangs"]:
         raise SystemExit(1)
 
 

@@ -109,8 +109,8 @@ class Checker:
         self._job = replace(job, patience=self._patience)
         every = extra[-1].sequences
         self._quick = [self._prepared(name, run, self._job, self._played, {}) for name, run in (
-            ("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-3]), ("full", extra[-2]),
-            ("reset", extra[-4]),
+            ("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("closed loop", self._runs[1]), ("reset", extra[-3]),
+            ("full", extra[-2]), ("reset", extra[-4]),
             *(("misplaced", run) for run in extra if run.misplaced and not run.moments),
             *(("stalled", Run(f"stalled, seed {seed}", every, seed=seed)) for seed in STALLS))]
         if (one := joined(self._manifest, self._played)) is not None and not manifest.over_images:
@@ -126,7 +126,7 @@ class Checker:
         self._exchanged = [] if session is None else self._session(*session(self._patience))
         scripts = [script for _, job, _, _ in self._exchanged for script in job.scripts]
         self._exchange_key = _key(*scripts, *(job.beats for _, job, _, _ in self._exchanged))
-        self._slow = replace(self._job, runs=self._runs[1:-swift(extra)])
+        self._slow = replace(self._job, runs=self._runs[2:-swift(extra)])
         self._slow_key = _key(self._slow.beats, repr(self._slow.runs).encode(), *(
             path.read_bytes() for path in (*JUDGES, HARNESS)))
         assert not self.verdict(0).caught, "the circuit itself must be right"
@@ -169,7 +169,7 @@ class Checker:
             return Verdict("disturbed", str(error))
         if why := self._wrong(self._slow, outcome, self._played):
             return Verdict("disturbed", why)
-        if why := pace.slower(None, None, pace.latency(self._slow, outcome), manifest.latency):
+        if why := pace.slower(None, None, (pace.latency(self._slow, outcome), manifest.latency_spaced)):
             return Verdict("pace", why)
         return Verdict("", "", infected, (*survived, self._slow_key))
 
@@ -196,7 +196,7 @@ class Checker:
         job = replace(job, runs=(run,))
         write_beats(folder, job)
         key = _key(*(path.read_bytes() for path in (*JUDGES, *sorted(folder.glob("*.bin")))),
-                   repr(disturbed(run)).encode(),
+                   repr(disturbed(job, run)).encode(),
                    *(text.encode() for text in images.values()))
         return _Play(name, folder, job, played, images=images, key=key)
 
@@ -207,7 +207,8 @@ class Checker:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())
         numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
         subprocess.run([str(self._built.folder / self._manifest.top), "--drive", *map(str, numbers),
-                        f"+mutant={mutant}", *disturbed(run)], cwd=folder, check=True, capture_output=True, timeout=600)
+                        f"+mutant={mutant}", *disturbed(job, run)], cwd=folder, check=True, capture_output=True,
+                       timeout=600)
         return (self._wrong(job, driven(folder, job), play.played),
                 (folder / "infected").read_text().strip() == "1")
 

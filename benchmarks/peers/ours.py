@@ -48,6 +48,7 @@ def measure(name: str, folder: Path, *, block: int) -> dict[str, Any]:
               "images": [str(folder / "design" / file) for file in manifest["images"]], "top": manifest["top"],
               "simulator": check.simulator, "simulation_build_s": max(first - again, 0.0),
               "simulation_s": again, "words": check.words, "mismatches": check.mismatches,
-              "cycles": check.cycles_per_sequence, "latency_cycles": check.latency_cycles}
+              "cycles": check.cycles_per_sequence, "latency_spaced": check.latency_spaced,
+              "latency_contiguous": check.latency_contiguous}
     return found
 

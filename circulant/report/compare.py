@@ -37,7 +37,8 @@ FIGURES: dict[str, tuple[tuple[str, ...], str, int]] = {
     "floor of a step, cycles": (("hardware", "floor_cycles"), ",", 0),
     "cycles per sequence": (("hardware", "cycles_per_sequence"), ",.6g", -1),
     "steps of a sequence": (("hardware", "steps_per_sequence"), ",.6g", 0),
-    "latency, cycles": (("hardware", "latency_cycles"), ",.6g", -1),
+    "spaced latency, cycles": (("hardware", "latency_spaced"), ",.6g", -1),
+    "contiguous latency, cycles": (("hardware", "latency_contiguous"), ",.6g", -1),
     "words verified": (("verification", "words"), ",", 0),
     "mismatches": (("verification", "mismatches"), ",", -1),
 }

@@ -55,8 +55,8 @@ def floor(hardware: Mapping[str, Any]) -> int:
 
 
 def closing(hardware: Mapping[str, Any]) -> str:
-    """In words the period of a step, the latency of a sample, how far the period is from the floor, and what limits the
-    slowest layer.
+    """In words the period of a step, the latencies of a sample, how far the period is from the floor, and what limits
+    the slowest layer.
 
     That may be near its own floor: the multipliers of the others then wait for it.
     """
@@ -66,8 +66,8 @@ def closing(hardware: Mapping[str, Any]) -> str:
     cycles, least = slowest["cycles"], floor(hardware)
     unit = "step" if hardware["multiplications"]["per_step"] else "vector"
     said = f"{round(cycles, 2):,} cycles per {unit}, {cycles / least:.2f} times the floor of {least:,}"
-    if hardware.get("latency") is not None:
-        said += f"; latency {hardware['latency']:,} cycles"
+    if late := _latencies(hardware):
+        said += f"; latency {late}"
     what, _, why = slowest.get("limit", "").partition(": ")
     own = slowest.get("floor") or least
     share = f", which takes {cycles / own:.2f} times its own floor of {own:,}" if own != least else ""
@@ -79,12 +79,18 @@ def engines(hardware: Mapping[str, Any]) -> list[str]:
     nothing was compared."""
     said: list[str] = []
     for each in hardware.get("alternatives") or []:
-        latency = "" if each["latency"] is None else f", latency {each['latency']:,}"
+        late = (found := _latencies(each)) and f", latency {found}"
         why = f", as {each['reason']}" if each.get("reason") else ""
         cycles = f"{'about ' if each.get('estimate') else ''}{round(each['cycles'], 2):,}"
-        said.append(f"{'or ' if said else 'chosen: '}{each['engines']}: {cycles} cycles a step{latency}, "
+        said.append(f"{'or ' if said else 'chosen: '}{each['engines']}: {cycles} cycles a step{late}, "
                     f"{each['multipliers']:,} multipliers, {each['memory_bits']:,} memory bits{why}")
     return said
+
+
+def _latencies(planned: Mapping[str, Any]) -> str:
+    """The latencies that are planned, in words; empty where none is."""
+    return ", ".join(f"{'about ' if each in planned.get('estimates', ()) else ''}{planned[each]:,} cycles {name}"
+                     for name in ("spaced", "contiguous") if planned.get(each := f"latency_{name}") is not None)
 
 
 def draw(layers: Layers) -> Figure | None:

@@ -21,7 +21,7 @@ FILES = {
     "report.json": "every figure of this page",
     "experiment.toml": "the experiment, with every key",
     "hardware/top.v": "the Verilog",
-    "hardware/manifest.json": "ports, formats, latency, and the hash of every file of the design",
+    "hardware/manifest.json": "ports, formats, latencies, and the hash of every file of the design",
     "network.json": "the golden model: layers, formats and sizes",
     "weights.npz": "the golden model: integers of all weights",
     "vectors.npz": "inputs of the test set and the outputs expected, in integers",
@@ -46,8 +46,8 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes], linked: Sequ
                   layers=gantt.rows(figures["hardware"]["layers"]), settings=list(settings(figures["experiment"])),
                   picked=loss(figures["picking"]) if figures.get("picking") else "",
                   metric=metrics.words(figures["metric"]), shown=partial(metrics.shown, figures["metric"]),
-                  clock=f"Throughput and latency are the cycles that were measured, at a clock of {clock['mhz']:g} MHz "
-                        "that is assumed: this design was not placed and routed.")
+                  clock="Throughput and latencies are the cycles that were measured, at a clock of "
+                        f"{clock['mhz']:g} MHz that is assumed: this design was not placed and routed.")
 
 
 def render(template: str, **values: Any) -> str:

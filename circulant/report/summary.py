@@ -8,10 +8,14 @@ from circulant.boards.device import NAMES, rounded
 from circulant.run.quantization import loss
 from circulant.sim import metrics
 
-__all__ = ["STAGES", "rows", "speed", "stages", "summary", "title", "told"]
+__all__ = ["LATENCIES", "STAGES", "rows", "speed", "stages", "summary", "title", "told"]
 
 STAGES = {"dense": "dense", "projected": "projected", "circulant": "block-circulant", "quantized": "quantized"}
 """Stages at which a metric is measured, as people read them."""
+
+
+LATENCIES = {"latency_spaced": "into an idle circuit", "latency_contiguous": "in a closed loop"}
+"""The latencies of a circuit, and of which samples they are."""
 
 
 def stages(figures: Mapping[str, Any]) -> dict[str, str]:
@@ -27,14 +31,15 @@ def title(figures: Mapping[str, Any]) -> str:
 
 
 def speed(hardware: Mapping[str, Any], mhz: float) -> dict[str, float]:
-    """Measured cycles at a clock: ``mhz``, ``steps_per_second``, ``sequences_per_second``, ``latency_us``.
+    """Measured cycles at a clock: ``mhz``, ``steps_per_second``, ``sequences_per_second``, ``latency_spaced_us``,
+    ``latency_contiguous_us``.
 
     Parameters:
         mhz: the clock in MHz. It is assumed; nothing here places and routes a design.
     """
     return {"mhz": mhz, "steps_per_second": mhz * 1e6 / hardware["cycles_per_step"],
             "sequences_per_second": mhz * 1e6 / hardware["cycles_per_sequence"],
-            "latency_us": hardware["latency_cycles"] / mhz}
+            **{f"{name}_us": hardware[name] / mhz for name in LATENCIES}}
 
 
 def told(taken: Mapping[str, Any]) -> str:
@@ -64,13 +69,16 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "
                               f"{hw['cycles_per_step'] / hw['floor_cycles']:.2f}×)")
     yield "cycles per sequence", f"{hw['cycles_per_sequence']:,.0f} (floor {hw['floor_cycles_sequence']:,})"
-    predicted = hw.get("latency_predicted")
-    yield "latency", f"{hw['latency_cycles']:,.0f} cycles from the last input to the last output" + (
-        "" if predicted is None else f" (predicted {predicted:,})")
+    for name, when in LATENCIES.items():
+        predicted = hw.get(f"{name}_predicted")
+        planned = "estimated" if name in hw.get("estimates", ()) else "predicted"
+        yield name.replace("_", ", "), (f"{hw[name]:,.0f} cycles {when}"
+                                        + ("" if predicted is None else f" ({planned} {predicted:,})"))
     steps = hw["steps_per_sequence"]
     unit = f"sequences/s of {steps:,.4g} steps" if steps > 1 else "samples/s"
     yield f"at {clock['mhz']:g} MHz (assumed)", (f"{clock['sequences_per_second']:,.0f} {unit}, "
-                                                 f"latency {clock['latency_us']:,.3g} µs")
+                                                 f"latency {clock['latency_spaced_us']:,.3g} µs spaced, "
+                                                 f"{clock['latency_contiguous_us']:,.3g} µs contiguous")
     yield "memory", f"{hw['memory_bits']:,} bits"
     if "device" in hw:
         yield f"share of {hw['device']['name']}", ", ".join(

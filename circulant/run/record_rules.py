@@ -22,6 +22,8 @@ from circulant.sim.golden.rules import COUNT, FORMAT, NAME
 
 __all__ = ["rule_of"]
 
+_LATENCIES = ("latency_spaced", "latency_contiguous")
+
 _SIZE = Int(1, 1 << 62)
 _TIME = Number(0)
 
@@ -57,7 +59,7 @@ _COVERAGE = Where(
     lambda found: found["reached"].keys() == found["points"].keys(), "points reached of as many kinds as there are")
 _VERIFICATION = Where(
     Table({**dict.fromkeys(("sequences", "words", "words_compared", "mismatches"), COUNT),
-           **dict.fromkeys(("cycles_per_step", "cycles_per_sequence", "latency_cycles"), CYCLES),
+           **dict.fromkeys(("cycles_per_step", "cycles_per_sequence", *_LATENCIES), CYCLES),
            "first": Null(_FIRST), "simulator": Text(200)}, {"drawn": COUNT, "coverage": _COVERAGE}, open=True),
     lambda found: (found["first"] is None) == (not found["mismatches"]),
     "an object with the first mismatch, where there is one")
@@ -116,7 +118,7 @@ def rule_of(step: str, body: Mapping[str, Any]) -> Rule:
     elif step == "generate":
         members |= {"seconds": _TIME, "hashes": Table({"network": SHA, "design": SHA}, open=True),
                     "hardware": Table({"multipliers": _SIZE, "memory_bits": COUNT, "multiplications": _WORK},
-                                      {"layers": _LAYERS, "latency": Null(COUNT), "dsp_blocks": COUNT,
+                                      {"layers": _LAYERS, **dict.fromkeys(_LATENCIES, Null(COUNT)), "dsp_blocks": COUNT,
                                        "dsp_packing": Text()}, open=True)}
     elif step == "simulate":
         members |= {"seconds": _TIME, "hashes": Table({"design": SHA, "vectors": SHA}, open=True),

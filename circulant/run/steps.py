@@ -228,9 +228,9 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
                      "resources": design.manifest["resources"],
                      "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"],
-                     "latency": design.manifest["latency"], "objective": design.manifest["objective"],
-                     "alternatives": design.manifest["alternatives"],
-                     **{name: design.manifest[name] for name in ("dsp_packing", "dsp_blocks")
+                     "objective": design.manifest["objective"], "alternatives": design.manifest["alternatives"],
+                     **{name: design.manifest[name] for name in (
+                         "latency_spaced", "latency_contiguous", "estimates", "dsp_packing", "dsp_blocks")
                         if name in design.manifest}},
         "seconds": time.perf_counter() - start,
     })

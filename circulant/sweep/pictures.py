@@ -15,8 +15,8 @@ __all__ = ["COSTS", "Mark", "pictures"]
 
 Rows = Sequence[Mapping[str, Any]]
 
-COSTS = ("weight_memory_bits", "cycles_per_step", "work", "multipliers", "memory_bits", "energy", "latency", "dsps",
-         "block_rams", "luts", "flip_flops")
+COSTS = ("weight_memory_bits", "cycles_per_step", "work", "multipliers", "memory_bits", "energy", "latency_spaced",
+         "latency_contiguous", "dsps", "block_rams", "luts", "flip_flops")
 """Figures that accuracy is shown against, where the rows have them."""
 
 Mark = tuple[str, str, Rows]

@@ -26,8 +26,8 @@ COLUMNS = {
 
 EXACT = ("experiment", "block_size", "weight_bits", "activation_bits", "budget", "seed", "measure", "metric", "dense",
          "circulant", "quantized", "weights", "dense_weights", "weight_memory_bits", "memory_bits", "multipliers",
-         "cycles_per_step", "floor_cycles", "latency", "dsps", "block_rams", "luts", "flip_flops", "mhz", "front",
-         "violates", "reason")
+         "cycles_per_step", "floor_cycles", "latency_spaced", "latency_contiguous", "dsps", "block_rams", "luts",
+         "flip_flops", "mhz", "front", "violates", "reason")
 """Columns of the CSV."""
 
 SHORT = 40

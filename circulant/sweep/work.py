@@ -239,7 +239,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         from circulant.hw.plan.families import FAMILIES
         from circulant.hw.plan.known_plans import plans_of
         from circulant.hw.plan.plan import each_step, layer_multiplications
-        from circulant.hw.resources import inventory, latency, parts
+        from circulant.hw.resources import inventory, latencies, parts
 
     options = hardware_options(experiment, network)
     design = None if measure == "plan" else generate(network, **options)
@@ -256,9 +256,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
                     "cycles_per_step": max(plans[at].cycles for at in layers)}
     found["multiplications"] = work
     found["floor_cycles"] = math.ceil(work / found["multipliers"])
-    late = design.manifest["latency"] if design else latency(network, plans, max_steps=options["max_steps"])
-    if late is not None:
-        found["latency"] = late
+    late = design.manifest if design else latencies(network, plans, max_steps=options["max_steps"])
+    found |= {name: late[name] for name in ("latency_spaced", "latency_contiguous") if late[name] is not None}
     if design is not None:
         found["memory_bits"] = design.memory_bits
     elif not options["reloadable"]:  # Its own memories are not predicted.

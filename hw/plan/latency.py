@@ -18,6 +18,7 @@ from circulant.hw.layers.scale import LATENCY as SCALE
 from circulant.hw.plan import step_cost
 from circulant.hw.plan.shared.cost import sample_results
 from circulant.hw.stream.pipeline import QUEUE
+from circulant.sim.artifact import Json
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
@@ -30,15 +31,38 @@ from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.shape.kinds import within
 
-__all__ = ["leaving", "reblocked", "sample_latency"]
+__all__ = ["leaving", "reblocked", "sample_latencies", "sample_latency"]
 
 START = 2
 """Cycles from where the last block of an input is written to the first issue of its step: the count, the command."""
 
 
+def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Json:
+    """Both latencies by their names in a manifest: spaced, as `sample_latency` gives it, and contiguous, of samples in
+    a closed loop. In such a loop the first beat of a sample is offered in the cycle behind the last beat of the result
+    before, and its other beats at once; a sample is a vector or a step that has a result of its own, else a sequence.
+
+    For the parameters see `sample_latency`; None where it is not known.
+    """
+    spaced = sample_latency(network, plans, blocks)
+    return {"latency_spaced": spaced,
+            "latency_contiguous": None if spaced is None else _contiguous(network, plans, spaced)}
+
+
+def _stepwise(network: Network) -> bool:
+    """Whether each vector has a result."""
+    return network.per_step or not network.sequence
+
+
+def _contiguous(network: Network, plans: Sequence[Plan], spaced: int) -> int | None:
+    """The latency in a closed loop, where that is known; ``spaced`` is that of a sample alone."""
+    shared = any(isinstance(plan, LayerPlan) and plan.sharing is not None for plan in plans)
+    return spaced if _stepwise(network) and not shared else None  # Else arrays may be at work when a result is out.
+
+
 def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> int | None:
-    """Cycles from the last beat of a sample to the last beat of its result; None where a layer takes whole sequences or
-    images.
+    """Cycles from the last beat of a sample to the last beat of its result, where it comes into an idle circuit; None
+    where a layer takes whole sequences or images.
 
     Parameters:
         plans: of the layers.
@@ -46,18 +70,24 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
     """
     if network.flow.grid is not None or any(within(layer) for layer in network.layers):
         return None
-    first = -(-network.inputs // blocks[0][0])
-    cycles, k, size = list(range(1 - first, 1)), blocks[0][0], network.inputs
     sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
-    if sharing:
-        last = len(sharing) - 1
-        cycles, k, size = list(_shared(sharing, plans)), blocks[last][1], network.layers[last].outputs
-    for layer, plan, (come, leave) in list(zip(network.layers, plans, blocks, strict=True))[len(sharing):]:
+    first = -(-network.inputs // blocks[0][0])
+    cycles = list(_shared(sharing, plans)) if sharing else list(range(1 - first, 1))
+    left = _through(network, plans, blocks, len(sharing), cycles)
+    return None if left is None else left[-1]
+
+
+def _through(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]], first: int,
+             cycles: list[int]) -> list[int] | None:
+    """Cycles in which the blocks of a result leave, as those of the input of a layer come, of the ``first`` one that is
+    to be passed; None where that of a layer is not known."""
+    k, size = (blocks[first - 1][1], network.layers[first - 1].outputs) if first else (blocks[0][0], network.inputs)
+    for layer, plan, (come, leave) in list(zip(network.layers, plans, blocks, strict=True))[first:]:
         found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
         if found is None:
             return None
         cycles, k, size = found, leave, layer.outputs
-    return cycles[-1]
+    return cycles
 
 
 def _shared(sharing: Sequence[Sharing], plans: Sequence[Plan]) -> tuple[int, ...]:

@@ -1,8 +1,9 @@
 // The simulator's own program, beside cocotb's: plays beats back to back and records what comes, at the full speed of the
 // model. It keeps the protocol of axi_stream.py and harness.py for a source that never idles and a sink that never pauses,
 // with +stalls=SEED for ones that do at random, and with +full=CYCLES for a sink that takes nothing until no beat has been
-// accepted for so long, and then a few; +misplaced=1 says that some beats have tlast too early or too late; +waves shows
-// all signals. It judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to
+// accepted for so long, and then a few; with +sample=BEATS and +result=BEATS for a source that sends a sample when the
+// result of the one before is out; +misplaced=1 says that some beats have tlast too early or too late; +waves shows all
+// signals. It judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to
 // unless the first argument is --drive.
 #include <chrono>
 #include <cstdint>
@@ -55,6 +56,7 @@ class Drive {
     Stalls stalls;
     bool patient = false;  // The sink is ready only where it has seen a beat: of every fourth seed.
     bool misplaced = false;  // Some tlast of the beats.
+    int64_t sample = 0, result = 0;  // Beats of each, in a closed loop; else 0.
     std::vector<uint8_t> held;  // An output beat that waits, with tlast behind it.
 
     // What a beat that waits must not do: "withdrawn" or "changed".
@@ -70,6 +72,9 @@ class Drive {
         if (valid && !top->M(ready)) held = now;
         return "";
     }
+
+    // Whether the source has a beat to send.
+    bool sends() const { return sent < count && (!sample || sent / sample <= came / result); }
 
     void rise() {
         top->CLOCK = 1;
@@ -198,7 +203,7 @@ class Drive {
             const bool taken = top->M(ready) && take(), given = give();
             stalls.moved(given, taken);
             rise();
-            if (given || !top->S(valid)) offer(sent < count && stalls.goes(0));
+            if (given || !top->S(valid)) offer(sends() && stalls.goes(0));
             if (patient) {
                 top->M(ready) = 0;
                 settle();
@@ -241,6 +246,8 @@ public:
         for (int n = 7; n < argc; ++n) {
             if (!std::strncmp(argv[n], "+stalls=", 8)) random = std::stoull(argv[n] + 8);
             if (!std::strcmp(argv[n], "+misplaced=1")) misplaced = true;
+            if (!std::strncmp(argv[n], "+sample=", 8)) sample = std::stoll(argv[n] + 8);
+            if (!std::strncmp(argv[n], "+result=", 8)) result = std::stoll(argv[n] + 8);
             if (!std::strncmp(argv[n], "+full=", 6)) full = std::stoll(argv[n] + 6);
             if (!std::strcmp(argv[n], "+waves")) waves.open(context, *top);
         }

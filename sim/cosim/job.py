@@ -70,6 +70,7 @@ class Job:
         input_beats, output_beats, output_bytes: beats of a vector that goes in, of one that comes out, bytes of these.
         steps, results: by sequence, how many vectors it takes and gives.
         over_images: a sequence is a sample, of which each pixel is a vector.
+        stepwise: each vector is a sample, whose result comes before the next one does; else a whole sequence is.
         latency: planned cycles from the last vector of a sequence to its outputs; 0 where it is not known.
         patience: cycles without a beat after which the circuit counts as stuck.
         beats: (beats of all sequences, bytes), little-endian.
@@ -93,6 +94,7 @@ class Job:
     config: dict[str, str] = field(default_factory=dict)
     scripts: tuple[NDArray[np.int64], ...] = ()
     over_images: bool = False
+    stepwise: bool = False
     latency: int = 0
 
     def frames(self, run: Run) -> Iterator[Frame]:
@@ -110,6 +112,12 @@ class Job:
     def given(self, sequences: Sequence[int]) -> NDArray[np.int64]:
         """Output beats up to the end of each of these, one behind the other."""
         return np.cumsum([self.results[i] for i in sequences], dtype=np.int64) * self.output_beats
+
+    def sample(self, run: Run) -> tuple[int, int]:
+        """Beats of a sample and of its result, in a run of one sequence again and again."""
+        one = run.sequences[0]
+        vectors, results = (1, 1) if self.stepwise else (self.steps[one], self.results[one])
+        return vectors * self.input_beats, results * self.output_beats
 
     def due(self, run: Run) -> int:
         """Output beats of a run."""

@@ -80,7 +80,8 @@ class Manifest:
             part of a cycle more on the average; None where the plan is none for each step: that of layers which
             share an array is a mean, and a linear layer has room for three vectors, so that one of a few cycles waits
             for those on their way.
-        latency: cycles from the last vector of a sequence to its outputs; 0 where it is not known.
+        latency_spaced, latency_contiguous: planned cycles from the last beat of a sample to the last one of its result,
+            see `circulant.sim.cosim.judge.pace.Figures`; None where there is no exact plan of it.
         configuration: address map of the configuration port; None without one.
         flags: outputs that say of what came that something was wrong with it.
     """
@@ -103,9 +104,15 @@ class Manifest:
     cycles: int = 1
     planned_step: int | None = None
     vectors: int = 1
-    latency: int = 0
+    latency_spaced: int | None = None
+    latency_contiguous: int | None = None
     configuration: Configuration | None = None
     flags: tuple[str, ...] = ()
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether the result of each vector comes before the next one does."""
+        return self.per_step and not self.over_images and self.max_steps is None
 
     def require_configuration(self) -> Configuration:
         """
@@ -146,7 +153,9 @@ class Manifest:
             gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in layers)),
             vectors_of_image=_behind_images(layers),
             cycles=cycles, planned_step=cycles + (body["streams"] > 1) if steady else None,
-            vectors=body["output"].get("vectors", 1), latency=body.get("latency") or 0,
+            vectors=body["output"].get("vectors", 1),
+            **{name: body.get(name) for name in ("latency_spaced", "latency_contiguous")
+               if name not in body.get("estimates", ())},
             flags=tuple(port["name"] for port in body.get("ports", []) if port["name"] in ("malformed", "overflow")),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
         )

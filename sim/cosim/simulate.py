@@ -49,7 +49,8 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], played: Played, patience: 
                output_beats=given.beats, output_bytes=given.beat_bytes,
                steps=steps, results=results, patience=patience, streams=manifest.streams, runs=runs,
                beats=taken.pack(np.concatenate(played.inputs)).reshape(-1, taken.beat_bytes), config=manifest.config,
-               scripts=scripts, over_images=manifest.over_images, latency=manifest.latency)
+               scripts=scripts, over_images=manifest.over_images, stepwise=manifest.stepwise,
+               latency=manifest.latency_spaced or 0)
 
 
 def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
@@ -89,7 +90,7 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
     numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
 
     def specification(folder: Path) -> dict[str, Any]:
-        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(run),
+        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(job, run),
                          *(["+waves"] if waves else [])],
                 "cwd": str(folder)}
 
@@ -104,12 +105,14 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
                    total=len(run.sequences))
 
 
-def disturbed(run: Run) -> list[str]:
-    """The arguments that tell the simulator's own program of a run's stalls, and a seed of its own for what registers
-    hold before they are set."""
+def disturbed(job: Job, run: Run) -> list[str]:
+    """The arguments that tell the simulator's own program of a run's stalls or closed loop, and a seed of its own for
+    what registers hold before they are set."""
+    sample, result = job.sample(run) if run.closed else (0, 0)
     return [f"+verilator+seed+{SEED + crc32(run.name.encode()) % 10**9}", RANDOM,
             *(f"+{name}={value}" for name, value in (
-                ("stalls", run.seed), ("full", run.full), ("misplaced", int(run.misplaced))) if value)]
+                ("stalls", run.seed), ("full", run.full), ("misplaced", int(run.misplaced)),
+                ("sample", sample), ("result", result)) if value)]
 
 
 def write_beats(folder: Path, job: Job) -> None:

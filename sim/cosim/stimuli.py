@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-__all__ = ["Run", "exercised", "make"]
+__all__ = ["Run", "exercised", "looped", "make"]
 
 PLAYED, PLAYED_VECTORS = 8, 32
 """Sequences, and vectors of all of them, that are played back to back at the least, some of them again: the later ones
@@ -12,6 +12,10 @@ show their pace."""
 
 AGAIN = 3
 ISOLATED = 4
+LOOPED, LOOPED_WHOLE = 32, 6
+"""Samples of a closed loop at the least, the second half of which show its latency: steps of a sequence, each stream's,
+and whole ones."""
+
 STALLED, STALLED_LONG = 4, 2
 """Sequences of a stalled run, and of one of long sequences, whose many steps are stalled as often."""
 
@@ -67,6 +71,8 @@ class Run:
             which lasts so many cycles, and then comes whole. For `circulant.sim.cosim.simulate.drive` alone.
         seed: of random stalls on both sides, not 0; 0 for none. With ``moments`` only what is cut off is stalled. For
             `circulant.sim.cosim.simulate.drive` alone.
+        closed: a sample is sent when the result of the one before is out, without a pause. For
+            `circulant.sim.cosim.simulate.drive` alone.
         misplaced: zeros at the end of a frame are not sent, and every second sample over images goes on behind its end,
             see `circulant.sim.cosim.frames.misplaced`. For `circulant.sim.cosim.simulate.drive` alone.
         full: no output is taken until the input has not been for so many cycles, as every queue is full by then; and
@@ -88,11 +94,12 @@ class Run:
     seed: int = 0
     full: int = 0
     misplaced: bool = False
+    closed: bool = False
 
     @property
     def driven(self) -> bool:
         """Whether `circulant.sim.cosim.simulate.drive` alone plays it."""
-        return bool(self.moments or self.seed or self.full or self.misplaced)
+        return bool(self.moments or self.seed or self.full or self.misplaced or self.closed)
 
 
 def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
@@ -122,6 +129,20 @@ def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
              for i, after in enumerate(RESETS)]
     runs.append(Run("after reset of a waiting output", some(1, 2), interrupted=some(0, 2)))
     return tuple(runs)
+
+
+def looped(vectors: Sequence[int], stepwise: bool, streams: int = 1) -> Run:
+    """The closed loop of one of the sequences of so many vectors, as often as it takes: of samples that are steps the
+    shortest of those with enough of them, else the longest.
+
+    Parameters:
+        stepwise: whether each vector is a sample, and not the whole sequence.
+    """
+    least = LOOPED * streams
+    chosen = max(range(len(vectors)), key=lambda n: vectors[n])
+    if stepwise and vectors[chosen] > least:
+        chosen = min((n for n, count in enumerate(vectors) if count >= least), key=lambda n: vectors[n])
+    return Run("closed loop", (chosen,) * (-(-least // vectors[chosen]) if stepwise else LOOPED_WHOLE), closed=True)
 
 
 def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int = 0, span: int = 0,

@@ -37,7 +37,8 @@ class Verification:
         cycles_per_step: from step to step of a sequence that goes on, see `circulant.sim.cosim.judge.pace.pace`;
             sequences that are too short to show it are joined for that to one. Of single vectors and images that of a
             sequence.
-        cycles_per_sequence, steps_per_sequence, latency_cycles: see `circulant.sim.cosim.judge.pace.Figures`.
+        cycles_per_sequence, steps_per_sequence, latency_spaced, latency_contiguous: see
+            `circulant.sim.cosim.judge.pace.Figures`.
         cycles: all that were simulated.
         seconds_build: about 0 when the simulator was in the cache.
         sequences_per_s: of those that were played back to back.
@@ -55,7 +56,8 @@ class Verification:
     cycles_per_step: float
     cycles_per_sequence: float
     steps_per_sequence: float
-    latency_cycles: float
+    latency_spaced: float
+    latency_contiguous: float
     cycles: int
     seconds_build: float
     seconds_simulate: float
@@ -71,10 +73,11 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
            progress: Progress | None = None, patience: int | None = None) -> Verification:
     """Simulate the design in ``folder`` with Verilator and compare every output word.
 
-    All sequences are played back to back by the simulator's own program; then, under cocotb, some once more; some
-    alone; with ``stalls`` some with idle input and a hesitant output; and some after a reset that cuts off others.
-    Drawn ones are played stalled, after resets of 1, 2 and 4 cycles at random moments and in nearly every cycle of a
-    short sequence, against an output that waits until all queues are full, with a misplaced tlast, and back to back.
+    All sequences are played back to back by the simulator's own program, and one in a closed loop; then, under cocotb,
+    some once more; some alone; with ``stalls`` some with idle input and a hesitant output; and some after a reset that
+    cuts off others. Drawn ones are played stalled, after resets of 1, 2 and 4 cycles at random moments and in nearly
+    every cycle of a short sequence, against an output that waits until all queues are full, with a misplaced tlast, and
+    back to back.
     Nothing is written but the cache, and a log next to the design when compiling or simulating fails.
 
     Parameters:
@@ -106,15 +109,13 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     start = time.monotonic()
     first = drive(manifest, toolchain, built.folder, replace(job, runs=runs[:1]),
                   lambda stage, done, _: tell(stage, done, total))
-    outcome, slow = first, runs[1:len(runs) - swift(extra)]
-    if outcome.fault is None:
-        outcome = outcome.then(simulate(manifest, toolchain, built.folder, replace(job, runs=slow),
-                                        lambda stage, done, _: tell(stage, len(runs[0].sequences) + done, total)))
-    for n in range(len(runs) - swift(extra), len(runs)):
+    outcome, slow = first, slice(2, len(runs) - swift(extra))
+    for play, part in ((drive, slice(1, 2)), (simulate, slow),
+                       *((drive, slice(n, n + 1)) for n in range(slow.stop, len(runs)))):
         if outcome.fault is None:
-            before = sum(len(run.sequences) for run in runs[:n])
-            outcome = outcome.then(drive(manifest, toolchain, built.folder, replace(job, runs=runs[n:n + 1]),
-                                         partial(_shift, tell, before, total)))
+            before = sum(len(run.sequences) for run in runs[:part.start])
+            outcome = outcome.then(play(manifest, toolchain, built.folder, replace(job, runs=runs[part]),
+                                        partial(_shift, tell, before, total)))
     seconds = time.monotonic() - start
 
     check.require_stream_rules(job, outcome, manifest.output, played)
@@ -128,15 +129,17 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = pace(job, outcome), cycles + outcome.cycles
     if not comparison.mismatches:
-        require_planned(step, manifest.planned_step, figures.latency, manifest.latency)
+        require_planned(step, manifest.planned_step, (figures.spaced, manifest.latency_spaced),
+                        (figures.contiguous, manifest.latency_contiguous))
     given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
     words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
                         first=comparison.first,
                         simulator=toolchain.simulator, cycles_per_step=figures.sequence if step is None else step,
                         cycles_per_sequence=figures.sequence,
-                        steps_per_sequence=1 if manifest.over_images else figures.steps, latency_cycles=figures.latency,
-                        cycles=cycles, seconds_build=built.seconds, seconds_simulate=seconds,
+                        steps_per_sequence=1 if manifest.over_images else figures.steps,
+                        latency_spaced=figures.spaced, latency_contiguous=figures.contiguous, cycles=cycles,
+                        seconds_build=built.seconds, seconds_simulate=seconds,
                         sequences_per_s=len(runs[0].sequences) * manifest.streams / first.seconds,
                         drawn=0 if drawn is None else len(drawn))
 
@@ -152,7 +155,8 @@ def swift(drawn: Sequence[stimuli.Run]) -> int:
 
 def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls: bool = True
             ) -> tuple[Played, tuple[stimuli.Run, ...], tuple[stimuli.Run, ...]]:
-    """All that `verify` plays, its runs, and those among them, the last ones, that are of drawn samples.
+    """All that `verify` plays, its runs, of which the second one is the closed loop, and those among them, the last
+    ones, that are of drawn samples.
 
     Raises:
         Refusal: when the vectors do not belong to the design.
@@ -161,6 +165,7 @@ def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls:
     lengths = list(map(len, played.inputs))
     runs = stimuli.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
                         sum(lengths) // manifest.streams)
+    runs = runs[0], stimuli.looped(lengths, manifest.stepwise, manifest.streams), *runs[1:]
     if drawn is None:
         return played, runs, ()
     more = Played.of(*fitted(manifest, drawn), drawn.lengths, streams=manifest.streams)
@@ -177,7 +182,7 @@ def span(manifest: Manifest, vectors: int) -> int:
     comes, the layers over images are at work one behind the other, and those over vectors begin when these end."""
     if manifest.over_images:
         return 2 * manifest.cycles + manifest.vectors_of_image
-    return round(1.5 * manifest.cycles * vectors) + manifest.latency
+    return round(1.5 * manifest.cycles * vectors) + (manifest.latency_spaced or 0)
 
 
 def _short(vectors: Sequence[int], streams: int, unsaid: Sequence[int]) -> int:

@@ -87,7 +87,13 @@ def test_figures_count_outcomes(monkeypatch):
 
     monkeypatch.setattr(fuzz, "trial", made)
     monkeypatch.setattr(fuzz.hostile, "measure", lambda **_: {"refused": 2, "taken": 1, "tracebacks": 0, "hangs": 0})
-    figures = fuzz.measure(networks=4, hardware=2, files=3)
+    monkeypatch.setattr(fuzz.paces, "measure", lambda *, count, **_: {
+        "equal": count - 1, "different": 1, "refused": 0, "failed": 0, "shared": count, "faults": [
+            {"seed": 1, "reason": "period 3 planned, 4 measured"}]})
+    figures = fuzz.measure(networks=4, hardware=2, files=3, shared=5)
+    assert figures["table"]["planned and measured cycles"] == (
+        "5: 4 equal, 1 different, 0 refused, 0 failed; 5 with shared arrays")
+    assert figures["table"]["failed: seed 1"] == "period 3 planned, 4 measured"
     assert [figures[name] for name in ("networks", "exact", "refused", "failed", "files", "tracebacks")] == [
         4, 2, 1, 1, 3, 0]
     assert sum(asked) == 2

@@ -90,7 +90,7 @@ def make_simulated(run, mismatches=0):
         "sequences": 7, "words": 21, "words_compared": 30,
         "mismatches": mismatches, "first": first if mismatches else None, "simulator": "Verilator 5.48.0",
         "cycles_per_step": 10.0, "cycles_per_sequence": 52.0, "steps_per_sequence": 5.0,
-        "latency_cycles": 40.0, "cycles": 999,
+        "latency_spaced": 40.0, "latency_contiguous": 55.0, "cycles": 999,
         "seconds_build": 1.0, "seconds_simulate": 1.0}})
 
 

@@ -227,7 +227,8 @@ def test_report_prints_the_summary(call, finished):
 
 def test_simulate_writes_the_record_of_what_verify_found(call, finished, monkeypatch):
     found = Verification(7, words=21, words_compared=30, mismatches=0, first=None, simulator="Verilator 5.48.0",
-                         cycles_per_step=10.0, cycles_per_sequence=52.0, steps_per_sequence=5.0, latency_cycles=40.0,
+                         cycles_per_step=10.0, cycles_per_sequence=52.0, steps_per_sequence=5.0, latency_spaced=40.0,
+                         latency_contiguous=55.0,
                          cycles=999, seconds_build=1.0, seconds_simulate=1.0, sequences_per_s=7.0)
     seen = []
 
@@ -255,8 +256,8 @@ def test_simulate_plays_the_first_samples(call, finished, monkeypatch):
         seen.append(vectors)
         return Verification(len(vectors), words=9, words_compared=12, mismatches=0, first=None,
                             simulator="Verilator 5.48.0", cycles_per_step=10.0, cycles_per_sequence=52.0,
-                            steps_per_sequence=5.0, latency_cycles=40.0, cycles=999, seconds_build=1.0,
-                            seconds_simulate=1.0, sequences_per_s=7.0)
+                            steps_per_sequence=5.0, latency_spaced=40.0, latency_contiguous=55.0, cycles=999,
+                            seconds_build=1.0, seconds_simulate=1.0, sequences_per_s=7.0)
 
     monkeypatch.setattr("circulant.sim.cosim.verify", verify)
     code, out, _ = call("simulate", finished.folder, "--set", "simulation.samples=3")

@@ -8,7 +8,7 @@ from circulant.sim.cosim.job import Job, Outcome
 from circulant.sim.cosim.judge.check import SimulationError
 from circulant.sim.cosim.stimuli import PLAYED, Run
 
-__all__ = ["LONG", "Figures", "latency", "measure", "pace", "require_planned", "slower"]
+__all__ = ["LONG", "Figures", "contiguous", "latency", "measure", "pace", "require_planned", "slower"]
 
 LONG = 6
 """Steps from which a sequence shows the pace of its steps."""
@@ -24,23 +24,38 @@ class Figures:
             one turn of them to the next, divided by the streams. No latency, also of a single sequence, which is
             played several times.
         steps: mean steps of the sequences that ``sequence`` is measured on; 1 of single vectors and images.
-        latency: from the acceptance of the last input beat of a longest sequence to its last output beat, the circuit
-            empty before; the median of several ones.
+        spaced: the latency of a sample that comes into an idle circuit: from the acceptance of the last input beat of a
+            longest sequence to its last output beat, the vector sent when all work of those before is done; the
+            median of several ones.
+        contiguous: that of samples in a closed loop, where a sample is a step with a result of its own, or a whole
+            sequence or image: its first beat is offered in the cycle behind the last beat of the result before, and
+            the others at once. The greatest of the later ones.
     """
 
     sequence: float
     steps: float
-    latency: float
+    spaced: float
+    contiguous: float
 
 
 def measure(job: Job, outcome: Outcome) -> Figures:
-    """The figures of complete recordings, of which the first is back to back and one of isolated sequences."""
+    """The figures of complete recordings, of which the first is back to back, one of isolated sequences, and one a
+    closed loop."""
     run, recording = job.runs[0], outcome.recordings[0]
     done = recording.cycles[job.given(run.sequences) - 1]
     later = _later(job, run)
     steps = np.array([job.steps[i] for i in run.sequences[-later:]]) / job.streams
     return Figures(float(done[-1] - done[-1 - later]) / later / job.streams, float(steps.mean()),
-                   latency(job, outcome))
+                   latency(job, outcome), contiguous(job, outcome))
+
+
+def contiguous(job: Job, outcome: Outcome) -> float:
+    """The latency in a closed loop, see `Figures`."""
+    closed = next(n for n, run in enumerate(job.runs) if run.closed)
+    taken, given = job.sample(job.runs[closed])
+    recording = outcome.recordings[closed]
+    waits = recording.cycles[given - 1::given] - recording.accepted[taken - 1::taken]
+    return float(waits[len(waits) // 2:].max())
 
 
 def latency(job: Job, outcome: Outcome) -> float:
@@ -79,28 +94,29 @@ def pace(job: Job, outcome: Outcome, *, least: int = LONG) -> float | None:
     return float(np.median(np.concatenate(found))) / turn if found else None
 
 
-def slower(step: float | None, planned: int | None, latency: float | None = None, planned_latency: int = 0) -> str:
+def slower(step: float | None, planned: int | None, *latencies: tuple[float, int | None]) -> str:
     """A sentence where a step, or an output, takes longer than the plan says; empty where it does not.
 
     Parameters:
-        planned, planned_latency: None, or 0, where there is no plan of it.
+        planned: cycles of a step; None where there is no plan of it.
+        latencies: (cycles, planned) of samples that come into an idle circuit, and of those in a closed loop.
     """
     if step is not None and planned is not None and step > planned:
         return f"A step must take at most {planned} cycles by its plan, but it takes {step:g}"
-    if latency is not None and planned_latency and latency > planned_latency:
-        return (f"The outputs of a sequence must be there {planned_latency} cycles after its last input by its plan, "
-                f"but it takes {latency:g}")
+    for where, (latency, most) in zip(("into an idle circuit", "in a closed loop"), latencies, strict=False):
+        if most is not None and latency > most:
+            return (f"The result of a sample that comes {where} must be there {most} cycles after its last beat by its "
+                    f"plan, but it takes {latency:g}")
     return ""
 
 
-def require_planned(step: float | None, planned: int | None, latency: float | None = None,
-                    planned_latency: int = 0) -> None:
+def require_planned(step: float | None, planned: int | None, *latencies: tuple[float, int | None]) -> None:
     """Check that steps and outputs take no longer than the plan says, see `slower`.
 
     Raises:
         SimulationError: when they do.
     """
-    if sentence := slower(step, planned, latency, planned_latency):
+    if sentence := slower(step, planned, *latencies):
         raise SimulationError(sentence)
 
 

@@ -41,12 +41,21 @@ def test_the_closing_words_are_of_the_slowest_layer_of_a_step():
                                               "layer 'both, backward', which takes 1.88 times its own floor of 8: ")
 
 
+def test_the_closing_words_tell_a_plan_from_an_estimate():
+    late = {"latency_spaced": 96, "latency_contiguous": 1200}
+    assert "; latency 96 cycles spaced, 1,200 cycles contiguous; " in closing(hardware(GRU) | late)
+    about = late | {"estimates": ["latency_contiguous"]}
+    assert "; latency 96 cycles spaced, about 1,200 cycles contiguous; " in closing(hardware(GRU) | about)
+
+
 def test_engines_that_were_compared_are_said_the_chosen_one_first():
-    one = {"engines": "one array for all layers", "cycles": 77.5, "latency": 96, "multipliers": 64, "memory_bits": 4100,
-           "reason": "its step is shorter"}
-    each = {"engines": "an array for each layer", "cycles": 84, "latency": None, "multipliers": 60, "memory_bits": 300}
+    one = {"engines": "one array for all layers", "cycles": 77.5, "latency_spaced": 96, "latency_contiguous": 120,
+           "multipliers": 64, "memory_bits": 4100, "reason": "its step is shorter"}
+    each = {"engines": "an array for each layer", "cycles": 84, "latency_spaced": None, "multipliers": 60,
+            "memory_bits": 300}
     assert engines({"alternatives": [one, each]}) == [
-        "chosen: one array for all layers: 77.5 cycles a step, latency 96, 64 multipliers, 4,100 memory bits, "
+        "chosen: one array for all layers: 77.5 cycles a step, latency 96 cycles spaced, 120 cycles contiguous, 64 "
+        "multipliers, 4,100 memory bits, "
         "as its step is shorter",
         "or an array for each layer: 84 cycles a step, 60 multipliers, 300 memory bits"]
     assert engines({"alternatives": [one | {"estimate": True}]})[0].startswith(

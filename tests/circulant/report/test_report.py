@@ -32,7 +32,8 @@ def test_report_json_holds_every_figure(finished):
     assert report["hardware"] == {
         "multipliers": 20, "memory_bits": 4000, "multiplications_per_step": 130, "cycles_per_step": 10.0,
         "floor_cycles": 7, "cycles_per_sequence": 52.0, "steps_per_sequence": 5.0,
-        "floor_cycles_sequence": 34, "latency_cycles": 40.0, "latency_predicted": None,
+        "floor_cycles_sequence": 34, "latency_spaced": 40.0, "latency_contiguous": 55.0,
+        "latency_spaced_predicted": None, "latency_contiguous_predicted": None, "estimates": [],
         "layers": LAYERS}
     assert report["experiment"] == json.loads(json.dumps(finished.experiment.tables()))
     assert report["hashes"]["network"] == Network.load(finished.folder).hash
@@ -87,8 +88,9 @@ def test_a_run_is_called_by_its_experiment_and_by_its_folder_where_that_has_anot
 def test_speed_is_stated_at_a_clock_that_is_assumed(finished):
     found = collect(finished, 200)
     assert found["clock"] == {"mhz": 200, "steps_per_second": 20e6, "sequences_per_second": 200e6 / 52,
-                              "latency_us": 0.2}
-    assert dict(rows(found))["at 200 MHz (assumed)"] == "3,846,154 sequences/s of 5 steps, latency 0.2 µs"
+                              "latency_spaced_us": 0.2, "latency_contiguous_us": 0.275}
+    assert dict(rows(found))["at 200 MHz (assumed)"] == (
+        "3,846,154 sequences/s of 5 steps, latency 0.2 µs spaced, 0.275 µs contiguous")
     assert dict(rows(collect(finished)))["at 100 MHz (assumed)"].startswith("1,923,077 sequences/s")
 
 
@@ -175,7 +177,8 @@ def test_a_design_of_which_nothing_was_counted_is_to_be_generated_again(finished
     del record["hardware"]["resources"]
     with pytest.raises(Refusal, match=r"generation\.json must say what the design is made of, .*circulant generate"):
         hardware(run, record["hardware"], dict.fromkeys(
-            ("cycles_per_step", "cycles_per_sequence", "latency_cycles", "steps_per_sequence"), 1.0))
+            ("cycles_per_step", "cycles_per_sequence", "latency_spaced", "latency_contiguous", "steps_per_sequence"),
+            1.0))
 
 
 def test_a_design_larger_than_its_device_is_refused(finished):
@@ -201,7 +204,7 @@ def test_the_summary_says_what_matters(finished):
         console.print(summary(collect(finished)))
     said = captured.get()
     for words in ("98.00%", "96.00%", "288 → 72 (4.0× fewer)", "10 (floor 7, 1.43×)", "52 (floor 34)",
-                  "40 cycles from the last input to the last output",
+                  "40 cycles into an idle circuit", "55 cycles in a closed loop",
                   "7 sequences, 21 words, 0 mismatches (Verilator 5.48.0)"):
         assert words in said, words
 

@@ -118,8 +118,9 @@ def test_the_recurrent_sweep_is_the_one_that_was_asked_for():
     ("", "search = {method = 'tpe', colour = 3}", "[search] has no key 'colour'; its keys are method, points, seed, "
                                                   "objectives, at_most, at_least, storage"),
     ("", "search = {objectives = ['scor']}", "a figure must be one of score, weight_memory_bits, memory_bits, "
-                                             "multipliers, cycles_per_step, work, latency, energy, dsps, block_rams, "
-                                             "luts, flip_flops, not 'scor'; did you mean 'score'?"),
+                                             "multipliers, cycles_per_step, work, latency_spaced, latency_contiguous, "
+                                             "energy, dsps, block_rams, luts, flip_flops, not 'scor'; did you "
+                                             "mean 'score'?"),
     ("seed = [0, 1]", "search = 'tpe'",
      "a search must not choose a seed, which would be luck, but the grid 'digits-gru' lists some"),
     ("", "search = {objectives = ['score', 'score']}", "search.objectives must name one figure or several, each once, "

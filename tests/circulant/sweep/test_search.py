@@ -204,8 +204,8 @@ def test_a_study_that_another_search_goes_on_with(quick, sweep_file, evaluated, 
 
 
 def test_a_figure_that_a_network_has_not_fails_the_point(quick, sweep_file, evaluated, tmp_path):
-    sweep = read(sweep_file(AXES, settings("tpe", at_most="{latency = 100}").replace("60", "3")))
-    assert all("latency is not known of this network" in row["reason"] or row["reason"] == "No such block"
+    sweep = read(sweep_file(AXES, settings("tpe", at_most="{latency_spaced = 100}").replace("60", "3")))
+    assert all("latency_spaced is not known of this network" in row["reason"] or row["reason"] == "No such block"
                for row in search(sweep, tmp_path))
 
 

@@ -62,7 +62,8 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
     assert found[1] == {
         "quantized": quantized, "multipliers": generated["multipliers"], "memory_bits": generated["memory_bits"],
         "weights": 3 * (8 * 8 // 4 + 8 * 8 // 4) + 12 * 8 // 4, "dense_weights": 3 * 2 * 8 * 8 + 12 * 8,
-        "multiplications": generated["multiplications"]["per_step"], "latency": generated["latency"],
+        "multiplications": generated["multiplications"]["per_step"],
+        **{name: generated[name] for name in ("latency_spaced", "latency_contiguous") if generated[name] is not None},
         "weight_memory_bits": 8 * found[1]["weights"],
         "cycles_per_step": generated["layers"][0]["cycles"],
         "floor_cycles": -(-generated["multiplications"]["per_step"] // generated["multipliers"])}
@@ -144,15 +145,15 @@ def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismat
     class Design:
         def __init__(self, network, multipliers, streams, **options):
             self.plans, self.multipliers, self.memory_bits = plan(network, multipliers), multipliers, 4321
-            self.manifest = {"latency": 77}
+            self.manifest = {"latency_spaced": 77, "latency_contiguous": 99}
 
         def write(self, folder):
             return folder
 
     verification = Verification(
         7, words=21, words_compared=30, mismatches=mismatches, first=None, simulator="Verilator", cycles_per_step=99.5,
-        cycles_per_sequence=52.0, steps_per_sequence=5.0, latency_cycles=40.0, cycles=999, seconds_build=1.0,
-        seconds_simulate=1.0, sequences_per_s=7.0)
+        cycles_per_sequence=52.0, steps_per_sequence=5.0, latency_spaced=40.0, latency_contiguous=55.0, cycles=999,
+        seconds_build=1.0, seconds_simulate=1.0, sequences_per_s=7.0)
     seen = []
 
     def verify(folder, vectors):

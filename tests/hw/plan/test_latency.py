@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from circulant.hw.plan.latency import reblocked, sample_latency
+from circulant.hw.plan.latency import reblocked, sample_latencies, sample_latency
 from circulant.hw.plan.plan import plan
 from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
@@ -41,8 +41,9 @@ NETWORKS = {
 }
 
 
-def closed_loop(top, net, x):
-    """Latencies of the steps of a sequence (T, inputs), each alone in the circuit, whose last one is marked."""
+def closed_loop(top, net, x, *, pause=True):
+    """Latencies of the steps of a sequence (T, inputs), each alone in the circuit, whose last one is marked; without a
+    pause each comes in the cycle behind the result of the one before."""
     beats, bits = -(-net.inputs // top.input_block), container_bits(net.input_format.width)
     found, cycle = [], 0
 
@@ -63,8 +64,12 @@ def closed_loop(top, net, x):
                 taken = cycle
             shown = yield {"s_axis_tvalid": 0}
             cycle += 1
+            left = -1 if pause else -(-net.outputs // top.output_block)
             for _ in range(SILENCE):
                 given = cycle if shown["m_axis_tvalid"] else given
+                left -= shown["m_axis_tvalid"]
+                if not left and given:
+                    break
                 shown = yield {}
                 cycle += 1
             if given:
@@ -85,6 +90,11 @@ def test_it_is_that_of_the_hardware(name, levels):
     x = np.random.default_rng(0).integers(net.input_format.lo, net.input_format.hi + 1, (3, net.inputs))
     found = closed_loop(top, net, x)
     assert found == [predicted] * (3 if net.per_step else 1), "the first step has no state, and takes as long"
+    if net.per_step:
+        assert closed_loop(top, net, x, pause=False) == [predicted] * 3, "nothing is under way when its result is out"
+    late = sample_latencies(net, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
+    assert late["latency_spaced"] == predicted
+    assert (late["latency_contiguous"] == predicted) == net.per_step
 
 
 def test_more_levels_of_logic_make_steps_shorter():

@@ -1,7 +1,7 @@
 """What is played: every sequence once, and some of them under every disturbance."""
 import pytest
 
-from circulant.sim.cosim.stimuli import exercised, make
+from circulant.sim.cosim.stimuli import exercised, looped, make
 
 
 @pytest.mark.parametrize("count", [1, 3, 300])
@@ -30,6 +30,14 @@ def test_short_sequences_are_played_more_often(count, total, times):
 def test_the_longest_sequence_shows_the_latency():
     isolated, = (run for run in make(9, False, longest=7) if run.isolated)
     assert isolated.sequences == (7, 8, 0, 1)
+
+
+@pytest.mark.parametrize(("vectors", "stepwise", "streams", "sequences"), [
+    ([2, 9, 3], False, 1, (1,) * 6), ([2, 9, 3], True, 1, (1,) * 4), ([50, 33, 784], True, 1, (1,)),
+    ([66, 33, 784], True, 2, (0,)), ([1], True, 1, (0,) * 32)])
+def test_a_closed_loop_has_enough_samples_and_no_more(vectors, stepwise, streams, sequences):
+    run = looped(vectors, stepwise, streams)
+    assert run.sequences == sequences and run.closed and run.driven
 
 
 def test_without_stalls():

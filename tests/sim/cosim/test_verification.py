@@ -46,7 +46,7 @@ def test_a_right_circuit_passes_with_the_cycles_that_it_takes(tmp_path: Path, pe
     step = STEP + (output if per == "step" else 0)
     assert result.cycles_per_step == step
     assert result.cycles_per_sequence == (STEPS * step if per == "step" else STEPS * step + output)
-    assert result.latency_cycles == LATENCY
+    assert result.latency_spaced == result.latency_contiguous == LATENCY, "it does one sample after the other"
     assert re.fullmatch(r"Verilator \d+\.\d+(\.\d+)?", result.simulator)
     assert json.loads(json.dumps(result.as_json()))["mismatches"] == 0
 
@@ -146,11 +146,14 @@ def test_a_step_that_takes_longer_than_planned_is_an_error(tmp_path: Path) -> No
 
 
 def test_an_output_that_takes_longer_than_planned_is_an_error(tmp_path: Path) -> None:
-    rule = (rf"^The outputs of a sequence must be there {LATENCY - 1} cycles after its last input by its plan, but it "
-            rf"takes {LATENCY}$")
-    with pytest.raises(SimulationError, match=rule):
-        run(write(tmp_path / "late", latency=LATENCY - 1), stalls=False)
-    assert run(write(tmp_path / "in time", latency=LATENCY), stalls=False).latency_cycles == LATENCY
+    for name, where in (("latency_spaced", "into an idle circuit"), ("latency_contiguous", "in a closed loop")):
+        rule = (rf"^The result of a sample that comes {where} must be there {LATENCY - 1} cycles after its last beat "
+                rf"by its plan, but it takes {LATENCY}$")
+        with pytest.raises(SimulationError, match=rule):
+            run(write(tmp_path / f"late {name}", **{name: LATENCY - 1}), stalls=False)
+        run(write(tmp_path / f"in time {name}", **{name: LATENCY}), stalls=False)
+    about = write(tmp_path / "about", latency_contiguous=LATENCY - 1, estimates=["latency_contiguous"])
+    assert run(about, stalls=False).latency_contiguous == LATENCY, "an estimate is no limit"
 
 
 @pytest.mark.parametrize(("lengths", "per"), [([4], "sequence"), ([1, 1], "step"), ([2, 9, 1], "sequence")])
@@ -164,7 +167,7 @@ def test_few_and_short_sequences_show_every_figure(tmp_path: Path, per: str, len
     assert result.cycles_per_step == step
     assert result.steps_per_sequence == sum(lengths) / len(lengths)
     assert result.cycles_per_sequence == pytest.approx(step * sum(lengths) / len(lengths) + more)
-    assert result.latency_cycles == LATENCY
+    assert result.latency_spaced == result.latency_contiguous == LATENCY, "it does one sample after the other"
 
 
 def test_sequences_of_different_lengths_are_played_at_theirs(tmp_path: Path) -> None:

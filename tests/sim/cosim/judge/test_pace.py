@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from circulant.sim.cosim.job import Job, Outcome, Recording
-from circulant.sim.cosim.judge.pace import measure, pace
-from circulant.sim.cosim.stimuli import make
+from circulant.sim.cosim.judge.pace import contiguous, measure, pace
+from circulant.sim.cosim.stimuli import looped, make
 
 FIRST, STEP, LATE, QUEUE = 7, 11, 40, 2
 """Cycles of the first step of a sequence, of another one, from the last step to the output; vectors that may wait."""
@@ -16,7 +16,7 @@ FIRST, STEP, LATE, QUEUE = 7, 11, 40, 2
 def played(lengths: list[int], streams: int, beats: int = 1, queue: int = QUEUE) -> tuple[Job, Outcome]:
     """A job of sequences of these steps, and what comes of its runs; a step is done in its own time for each stream."""
     steps = tuple(streams * length for length in lengths)
-    runs = make(len(steps), False, max(steps), int(np.argmax(steps)))[:3]
+    runs = (*make(len(steps), False, max(steps), int(np.argmax(steps)))[:3], looped(steps, False))
     job = Job("clk", reset="rst", input="s", output="m", input_beats=beats, output_beats=1, output_bytes=8, steps=steps,
               results=(streams,) * len(steps), patience=1000, streams=streams, runs=runs,
               beats=np.zeros((0, 8), np.uint8))
@@ -25,7 +25,8 @@ def played(lengths: list[int], streams: int, beats: int = 1, queue: int = QUEUE)
         now, done, taken, came = 0, [], [], []
         for i in run.sequences:
             for vector in range(steps[i]):
-                taken.append(max(now, done[len(taken) - queue] if len(taken) >= queue else 0))
+                sent = came[-1] + 1 if run.closed and came and not vector else 0
+                taken.append(max(now, sent, done[len(taken) - queue] if len(taken) >= queue else 0))
                 now = max(now, taken[-1]) + (FIRST if vector < streams else STEP)
                 done.append(now)
             came += [done[-1] + LATE - n for n in reversed(range(streams))]
@@ -77,4 +78,17 @@ def test_the_pace_of_steps_that_are_long_and_short_by_turns_is_their_mean() -> N
 def test_the_latency_is_that_of_the_longest() -> None:
     job, outcome = played([2, 9, 3], 1)
     assert job.runs[2].sequences[0] == 1
-    assert measure(job, outcome).latency == outcome.recordings[2].cycles[0] - outcome.recordings[2].accepted[8]
+    assert measure(job, outcome).spaced == outcome.recordings[2].cycles[0] - outcome.recordings[2].accepted[8]
+
+
+def test_the_latency_in_a_closed_loop_is_the_greatest_of_the_later_samples() -> None:
+    job, _ = played([3], 1)
+    run = job.runs[-1]
+    assert run.closed and run.sequences == (0,) * 6
+    late = np.array([5, 90, 5, 20, 30, 25])
+    accepted = np.arange(18) + 100
+    recording = Recording(accepted, accepted[2::3] + late, np.zeros((6, 8), np.uint8), np.ones(6, bool))
+    assert contiguous(replace(job, runs=(run,)), Outcome((recording,), None, 0)) == 30
+    stepwise = replace(job, runs=(run,), stepwise=True, results=job.steps)
+    recording = replace(recording, cycles=accepted + np.resize(late, 18))
+    assert contiguous(stepwise, Outcome((recording,), None, 0)) == 90

@@ -1,0 +1,206 @@
+"""Random networks whose layers share arrays where they can: the cycles that plans promise, and those of Verilator."""
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.draw import recurrent_layers
+from benchmarks.resume import Record
+from circulant.hw import generate
+from circulant.hw.array.plans import sharings
+from circulant.hw.design import Design
+from circulant.sim.cosim import SimulationError, verify
+from circulant.sim.cosim.build import build
+from circulant.sim.cosim.job import Played
+from circulant.sim.cosim.judge.check import require_stream_rules
+from circulant.sim.cosim.judge.pace import pace
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.simulate import drive, job_of
+from circulant.sim.cosim.stimuli import Run
+from circulant.sim.cosim.toolchain import find
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.float_model import Model
+from circulant.sim.refusal import Refusal
+
+__all__ = ["KEPT", "Drawn", "draw", "measure", "planned", "trial"]
+
+KEPT = Path("build") / "paces.jsonl"
+"""Outcomes by seed, so that a call that is interrupted goes on; ``make clean`` removes them. One that is no success is
+played again."""
+
+STEPS, SHORT, LONG = 32, 12, 300
+"""Steps of a sequence; of one that layers of both directions take as a whole; of the one that shows the period. That is
+the first after a reset: a later one may settle into another turn of steps, as it finds the array otherwise at work."""
+
+OBJECTIVES = ("latency", "area", "auto")
+CELLS = ("lstm", "gru after", "gru before")
+BLOCKS = (2, 4, 8)
+RIGHT = ("equal", "refused")
+LATENCIES = ("latency_spaced", "latency_contiguous")
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A network, its test inputs (N, T, inputs) and the options of its design.
+
+    Parameters:
+        options: of `circulant.hw.generate`; a budget that is too small is doubled.
+    """
+
+    network: Network
+    x: NDArray[np.float64]
+    options: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        layers = ", ".join(f"{layer.kind} {layer.outputs}" for layer in self.network.layers)
+        return f"{self.network.inputs} → {layers}; {', '.join(f'{name} {each}' for name, each in self.options.items())}"
+
+    def design(self) -> Design:
+        options = dict(self.options)
+        while True:
+            try:
+                return generate(self.network, **options)
+            except Refusal as refusal:
+                if "needs at least" not in str(refusal) and "need at least" not in str(refusal):
+                    raise
+                options["multipliers"] *= 2
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The outcome of one network.
+
+    Parameters:
+        outcome: "equal", "different" or "failed"; "refused".
+        reason: why, if it is not equal.
+        arrays: "shared" or "own".
+        planned: period and latencies by name, those that are exact.
+        estimated: those that the design says to be about right.
+        measured: likewise, all.
+    """
+
+    seed: int
+    title: str
+    outcome: str
+    reason: str = ""
+    arrays: str = ""
+    planned: dict[str, float] | None = None
+    estimated: dict[str, float] | None = None
+    measured: dict[str, float] | None = None
+
+
+def draw(seed: int) -> Drawn:
+    """The network of a seed; objectives and levels come in turn, of eight networks one has both directions, one is
+    reloadable and one has several streams."""
+    rng, kind = np.random.default_rng((37, seed)), seed % 8
+    while True:
+        cells = [str(cell) for cell in rng.choice(CELLS, rng.integers(1, 4))]
+        if kind == 7:
+            cells[0] = str(rng.choice(("bidirectional lstm", "bidirectional gru")))
+        sizes = rng.choice(BLOCKS, len(cells) + 1) if rng.random() < 0.5 else [rng.choice(BLOCKS)] * (len(cells) + 1)
+        inputs, streams = int(rng.integers(1, 12)), int(rng.integers(2, 4)) if kind == 5 else 1
+        layers = recurrent_layers(rng, inputs, cells, [int(k) for k in sizes])
+        widths: dict[str, Any] = {
+            "weight_bits": int(rng.integers(2, 9)), "weight_scale": str(rng.choice(("matrix", "row"))),
+            "activation_bits": int(rng.integers(8, 15))}
+        objective = OBJECTIVES[seed % len(OBJECTIVES)]
+        options = {"objective": "area" if kind == 7 and objective == "latency" else objective,
+                   "levels": 4 + seed % 6, "multipliers": int(rng.choice([8, 40, 120])), "streams": streams,
+                   "reloadable": kind == 3, "max_steps": SHORT if kind == 7 else STEPS}
+        x = rng.normal(0, 1, (3 * streams, SHORT if kind == 7 else STEPS, inputs))
+        try:
+            return Drawn(quantize(Model(f"paces_{seed}", inputs, True, layers), x, **widths), x, options)
+        except Refusal:
+            continue
+
+
+def planned(design: Design, manifest: Manifest) -> dict[str, float]:
+    """The figures that are exact in the plan of a design."""
+    shared = sharings(design.plans)
+    layers = design.manifest["layers"]
+    found: dict[str, float] = {}
+    if (shared or manifest.planned_step is not None) and manifest.max_steps is None:
+        often = [each["cycles"] for each in layers if each["per"] == "step"]
+        found["period"] = max(often or [each["cycles"] for each in layers])
+    return found | {name: cycles for name in LATENCIES if (cycles := getattr(manifest, name)) is not None}
+
+
+def first_pace(manifest: Manifest, x: NDArray[np.int64]) -> float:
+    """Cycles from step to step of the first sequence after a reset, of `LONG` steps of each stream, once they repeat;
+    its outputs, of which only the number is right, are not compared."""
+    count = LONG * manifest.streams
+    outputs = np.zeros((count if manifest.per_step else manifest.streams, manifest.output.elements), np.int64)
+    one = Played((np.resize(x, (count, manifest.input.elements)),), (outputs,), np.zeros((1, manifest.streams), int))
+    job = job_of(manifest, (Run("first", (0,)),), one, None)
+    tools = find()
+    outcome = drive(manifest, tools, build(manifest, tools).folder, job, lambda stage, done, total: None)
+    require_stream_rules(job, outcome, manifest.output)
+    found = pace(job, outcome)
+    assert found is not None, "the sequence is long"
+    return found
+
+
+def trial(seed: int) -> Trial:
+    """The design of a seed, generated and played."""
+    title = ""
+    try:
+        drawn = draw(seed)
+        title = drawn.title
+        design = drawn.design()
+        with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as temporary:
+            folder = design.write(Path(temporary) / "design")
+            manifest, vectors = Manifest.load(folder), drawn.network.vectors(drawn.x)
+            said = planned(design, manifest)
+            seen = verify(folder, vectors, stalls=False)
+            measured = {name: float(getattr(seen, name)) for name in LATENCIES}
+            if "period" in said:
+                measured["period"] = first_pace(manifest, vectors.inputs)
+    except Refusal as refusal:
+        return Trial(seed, title, "refused", str(refusal))
+    except SimulationError as error:
+        return Trial(seed, title, "different", str(error))
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        return Trial(seed, title, "failed", f"{type(error).__name__} at {where}: {error}")
+    about = {name: design.manifest[name] for name in design.manifest.get("estimates", ())}
+    wrong = [f"{name} {said[name]:g} planned, {measured[name]:g} measured" for name in said
+             if abs(said[name] - measured[name]) > 1e-6]
+    wrong += [f"{seen.mismatches} words differ"] if seen.mismatches else []
+    return Trial(seed, title, "different" if wrong else "equal", "; ".join(wrong),
+                 arrays="shared" if sharings(design.plans) else "own", planned=said, estimated=about, measured=measured)
+
+
+def _told(seed: int) -> dict[str, Any]:
+    return asdict(trial(seed))
+
+
+def measure(*, count: int, first: int = 0, kept: Path | None = KEPT,
+            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Networks of the seeds from ``first`` on: counts, what was compared, and what differs.
+
+    Parameters:
+        kept: file of the outcomes so far; None keeps nothing.
+        note: told each outcome.
+    """
+    record, found = Record(kept), []
+    for seed in range(first, first + count):
+        found.append(record.get(str(seed), partial(_told, seed), lambda each: each["outcome"] in RIGHT))
+        note(f"{seed}: {found[-1]['outcome']} {found[-1]['reason']}: {found[-1]['title']}")
+    counts = Counter(each["outcome"] for each in found)
+    compared = Counter(name for each in found for name in each["planned"] or {})
+    arrays = Counter(each["arrays"] for each in found)
+    return {"networks": count, **{name: counts[name] for name in ("equal", "different", "refused", "failed")},
+            "shared": arrays["shared"], "compared": dict(compared), "estimates_off": max(
+                [abs(cycles / each["measured"][name] - 1) for each in found
+                 for name, cycles in (each["estimated"] or {}).items()], default=0.0),
+            "faults": [each for each in found if each["outcome"] not in RIGHT]}
