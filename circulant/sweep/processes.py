@@ -2,11 +2,14 @@
 import multiprocessing
 import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any
 
 from circulant.sim import child
+from circulant.sim.files import temporaries
 from circulant.sweep.work import failure
 
 __all__ = ["Processes", "side_by_side"]
@@ -35,8 +38,12 @@ class Processes:
             return
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
         if kind is not None:
-            for process in set(multiprocessing.active_children()) - self._others:
+            mine = set(multiprocessing.active_children()) - self._others
+            for process in mine:
                 process.terminate()
+            for process in mine:
+                process.join()
+            temporaries.sweep(Path(tempfile.gettempdir()), again=True)
 
     def submit(self, task: Callable[[], Any]) -> Future[Any]:
         """The result of a task to come."""

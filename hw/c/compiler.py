@@ -45,7 +45,8 @@ def library(files: Mapping[str, str], main: str) -> Path:
             (folder / name).write_text(text, "utf-8")
         fresh = folder / "fresh.so"
         done = child.run([compiler, *STRICT, *FAST, "-shared", "-fPIC", "-o", fresh, folder / main],
-                         step=f"compiling {main} of {', '.join(files)}", seconds=SECONDS)
+                         step=f"compiling {main} of {', '.join(files)}", seconds=SECONDS,
+                         environment={**os.environ, "TMPDIR": str(folder)})
         if done.returncode:
             raise ToolError(f"The emulator's C must compile with {compiler}, but it does not "
                             f"({_complaint(done.stderr)}); try another compiler")

@@ -40,8 +40,10 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
         file.write_text(json.dumps(specification))
         command = [sys.executable, "-c", "from circulant.sim.cosim import worker; worker.main()", action, str(file)]
         seen, since = None, time.monotonic()
-        with child.started(command, step=step, folder=folder, stdout=output, stderr=subprocess.STDOUT, environment={
-                **environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}) as process:
+        # A compiler that is killed leaves its temporary files: they go with the folder.
+        around = {**environment, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with child.started(command, step=step, folder=folder, stdout=output, stderr=subprocess.STDOUT,
+                           environment=around) as process:
             while True:
                 try:
                     return process.wait(POLL_SECONDS)

@@ -44,13 +44,13 @@ def folder(where: Path | None = None) -> Iterator[Path]:
         yield Path(made)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what killed processes left in a folder; once in each process, as a folder can hold many files.
+def sweep(folder: Path, *, again: bool = False) -> None:
+    """Remove what killed processes left in a folder; once in each process, as a folder can hold many files, or again.
 
     A folder that was put aside when its process was killed, before the new one took its place, is put back.
     """
     key = os.getpid(), str(folder.absolute())
-    if key in _SWEPT:
+    if key in _SWEPT and not again:
         return
     _SWEPT.add(key)
     with suppress(OSError):

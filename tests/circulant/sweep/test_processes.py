@@ -12,11 +12,18 @@ from tests.processes import alive, soon
 
 AT_WORK = """
 import os, time
-from functools import partial
+from circulant.exits import interruptible
+from circulant.sim.files import temporaries
 from circulant.sweep.processes import Processes
-with Processes(2) as processes:
-    print(*{each.result() for each in [processes.submit(os.getpid) for _ in range(4)]}, flush=True)
-    processes.submit(partial(time.sleep, 60)).result()
+
+def work():
+    with temporaries.folder():
+        time.sleep(60)
+
+if __name__ == "__main__":
+    with interruptible(), Processes(2) as processes:
+        print(*{each.result() for each in [processes.submit(os.getpid) for _ in range(4)]}, flush=True)
+        processes.submit(work).result()
 """
 
 
@@ -41,9 +48,16 @@ def test_the_end_of_a_process_is_a_reason():
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are found in /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_they_end_with_a_process_that_is_killed(how):
-    with subprocess.Popen([sys.executable, "-c", AT_WORK], stdout=subprocess.PIPE, text=True) as parent:
+def test_they_end_with_a_process_that_is_killed(how, tmp_path):
+    """With one that is interrupted, their folders go, too."""
+    (tmp_path / "work.py").write_text(AT_WORK)
+    (tmp_path / "temporary").mkdir()
+    with subprocess.Popen([sys.executable, tmp_path / "work.py"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, env={**os.environ, "TMPDIR": str(tmp_path / "temporary"),
+                                          "PYTHONPATH": os.pathsep.join(sys.path)}) as parent:
         numbers = [int(word) for word in parent.stdout.readline().split()]
         assert numbers and all(map(alive, numbers))
+        assert soon(lambda: os.listdir(tmp_path / "temporary"))
         parent.send_signal(how)
     assert soon(lambda: not any(map(alive, numbers))), "no process may be left"
+    assert (how == signal.SIGKILL) == bool(os.listdir(tmp_path / "temporary"))

@@ -99,3 +99,23 @@ def test_a_folder_is_swept_once_and_need_not_exist(tmp_path):
     os.utime(late, (0, 0))
     temporaries.sweep(tmp_path)
     assert late.exists()
+    temporaries.sweep(tmp_path, again=True)
+    assert not late.exists()
+
+
+def test_a_folder_lasts_as_long_as_its_block(tmp_path):
+    left = tmp_path / f".circulant.{temporaries._origin()}-{2**22 + 1}.abcdefgh"
+    left.mkdir()
+    with temporaries.folder(tmp_path) as folder:
+        (folder / "x").write_text("")
+        assert os.listdir(tmp_path) == [folder.name], "the one of a dead process is swept"
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_a_living_process_of_this_machine_writes_stays_however_old(tmp_path):
+    """A simulation may take days."""
+    mine = tmp_path / f"{temporaries.prefix('file')}abcdefgh"
+    mine.touch()
+    os.utime(mine, (0, 0))
+    temporaries.sweep(tmp_path)
+    assert mine.exists()
