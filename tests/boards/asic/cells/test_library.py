@@ -1,5 +1,6 @@
 """A library: its cells, and what is refused."""
 import gzip
+import os
 
 import pytest
 
@@ -38,3 +39,6 @@ def test_an_unknown_cell_and_a_missing_file_are_refused(tmp_path):
         tiny.read(tmp_path).cell("DFF_2")
     with pytest.raises(Refusal, match=r"must be readable, but .*none\.lib is not"):
         Library.read([tmp_path / "none.lib"])
+    os.mkfifo(tmp_path / "pipe.lib")
+    with pytest.raises(Refusal, match=r"must be readable, but .*pipe\.lib is not \(it is a pipe\); name another one$"):
+        Library.read([tmp_path / "pipe.lib"])
