@@ -11,11 +11,24 @@ from typing import Any
 from circulant.sim import artifact
 from circulant.sim.configuration import CONFIGURATION
 from circulant.sim.files import files
-from circulant.sim.files.schema import SHA, Choice, Flag, Int, Listing, Mapped, Null, Number, Table, Text
+from circulant.sim.files.schema import (
+    SHA,
+    Anything,
+    Choice,
+    Flag,
+    Int,
+    Listing,
+    Mapped,
+    Null,
+    Number,
+    Table,
+    Text,
+    Where,
+)
 from circulant.sim.golden.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
 from circulant.sim.refusal import Refusal
 
-__all__ = ["CYCLES", "KIND", "MANIFEST", "VERSION", "hashes", "ports", "read"]
+__all__ = ["CYCLES", "KIND", "MANIFEST", "RESOURCES", "VERSION", "hashes", "ports", "read"]
 
 KIND = "circulant-design"
 VERSION = 2
@@ -27,6 +40,15 @@ _PORT = {"prefix": _IDENTIFIER, "elements_per_beat": EXTENT, "container_bits": I
 
 CYCLES = Number(0, 1e12)
 """Clock cycles of a plan or a measurement: hours, at any clock."""
+
+_MANY = Int(1, 1 << 40)
+_ALIKE = Listing(_MANY, 3, 3)
+_PLACED = Where(Listing(Anything(), 4, 4), lambda entry: all(map(_MANY.holds, entry[:3])) and isinstance(entry[3], str),
+                "a list of three integers from 1 to 2^40 and a text")
+
+RESOURCES = Table({"products": Listing(_ALIKE), "memories": Listing(_PLACED), "logic": Mapped(COUNT)},
+                  {"pairs": Listing(_ALIKE)})
+"""The parts of a design: how many of each size."""
 
 _SIGNALS = {"tdata": False, "tvalid": False, "tready": True, "tlast": False}
 """Signals of a stream, and whether they go against it."""
@@ -40,8 +62,8 @@ MANIFEST = Table({
     "output": Table({**_PORT, "per": Choice(("step", "sequence"))}, {"vectors": EXTENT}, open=True),
     "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)),
     "layers": Listing(Table({"cycles": CYCLES}, {"kind": Text(100), "limit": Text()}, open=True)),
-}, {"ports": Listing(_SIGNAL), "name": NAME, "over_images": Flag(), "configuration": CONFIGURATION,
-    "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT,
+}, {"ports": Listing(_SIGNAL), "resources": RESOURCES, "name": NAME, "over_images": Flag(),
+    "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT,
     **dict.fromkeys(("latency_spaced", "latency_contiguous"), Null(Int(0, 1 << 40))),
     "estimates": Listing(Text(100)),
     "bus": Table({"verilog": Listing(_FILE, 1, 10), "top": _IDENTIFIER}, open=True)}, open=True)

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from circulant.run.outcomes import CLASSES, PAIRS
-from circulant.sim.design import CYCLES
+from circulant.sim.design import CYCLES, RESOURCES
 from circulant.sim.files.schema import (
     SHA,
     Anything,
@@ -118,8 +118,8 @@ def rule_of(step: str, body: Mapping[str, Any]) -> Rule:
     elif step == "generate":
         members |= {"seconds": _TIME, "hashes": Table({"network": SHA, "design": SHA}, open=True),
                     "hardware": Table({"multipliers": _SIZE, "memory_bits": COUNT, "multiplications": _WORK},
-                                      {"layers": _LAYERS, **dict.fromkeys(_LATENCIES, Null(COUNT)), "dsp_blocks": COUNT,
-                                       "dsp_packing": Text()}, open=True)}
+                                      {"layers": _LAYERS, "resources": RESOURCES, "dsp_blocks": COUNT,
+                                       "dsp_packing": Text(), **dict.fromkeys(_LATENCIES, Null(COUNT))}, open=True)}
     elif step == "simulate":
         members |= {"seconds": _TIME, "hashes": Table({"design": SHA, "vectors": SHA}, open=True),
                     "verification": _VERIFICATION}

@@ -50,6 +50,11 @@ def test_the_units_are_those_that_are_drawn():
     ("generate", lambda body: body["hardware"]["layers"][0]["chart"].update(period=1e-6), "1000 periods at the most"),
     ("generate", lambda body: body["hardware"]["layers"][0]["chart"]["rows"].update(x=[[0, 1]]), "spans of the units"),
     ("generate", lambda body: body["hardware"]["layers"][0].pop("columns"), "an object with rows and columns"),
+    ("generate", lambda body: body["hardware"]["layers"][0].update(cycles=1e300), "must be a number from 0 to 1e+12"),
+    ("generate", lambda body: body["hardware"].update(resources=None), "field 'hardware.resources' must be an object"),
+    ("generate", lambda body: body["hardware"]["resources"]["products"].append([1, 2]), "must be a list of 3 elements"),
+    ("generate", lambda body: body["hardware"]["resources"]["memories"].append([1, 2, 3, 4]), "three integers from 1 "),
+    ("generate", lambda body: body["hardware"]["resources"]["logic"].update(sums="x"), "resources.logic.sums' must be"),
     ("simulate", lambda body: body["verification"].update(mismatches=2), "with the first mismatch, where there is one"),
     ("simulate", lambda body: body["verification"].update(cycles_per_step="x"), "must be a number from 0 to 1e+12"),
 ])
