@@ -102,8 +102,8 @@ def _follow(parent: BaseProcess) -> None:
 
 
 def _tell(word: str) -> None:
-    """Tell the guard of a group; the first one starts it."""
-    with _LOCK, suppress(BrokenPipeError):
+    """Tell the guard of a group; the first one starts it. Where it cannot start, or was killed, all goes on without."""
+    with _LOCK, suppress(OSError):
         if (guard := _GUARDS.get(os.getpid())) is None:
             guard = subprocess.Popen([sys.executable, "-I", "-S", str(GUARD)], cwd="/", stdin=subprocess.PIPE,
                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, bufsize=0,

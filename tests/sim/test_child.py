@@ -97,3 +97,11 @@ def test_programs_are_started_in_one_place() -> None:
         if calls and str(path.relative_to(ROOT)) not in FREE:
             wrong += [f"{path.relative_to(ROOT)}, line {node.lineno}" for node in calls]
     assert wrong == []
+
+
+def test_programs_run_where_the_guard_was_killed(tmp_path: Path) -> None:
+    program = ("import os, signal; from circulant.sim import child; child.run(['true'], step='', seconds=9); "
+               "guard, = child._GUARDS.values(); guard.kill(); guard.wait(); "
+               "print(child.run(['echo', 'said'], step='', seconds=9).stdout)")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "said" and not done.stderr
