@@ -2,7 +2,15 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from circulant.hw.array.plans import PORTS, require_packing, require_pairs, sharings, streams_of, with_ports
+from circulant.hw.array.plans import (
+    PORTS,
+    LayerPlan,
+    require_packing,
+    require_pairs,
+    simple,
+    streams_of,
+    with_ports,
+)
 from circulant.hw.bus.bus_top import FILE, bus_verilog
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
@@ -187,13 +195,26 @@ def _dsp_blocks(counted: Inventory, packing: str) -> Json:
 
 
 def _alternative(network: Network, each: Alternative, *, max_steps: int, reloadable: bool) -> Json:
-    """The cost of an alternative, by the exact model, except that the cycles of both directions on one array are marked
-    as an ``estimate``; its memories are counted as its units state them."""
+    """The cost of an alternative, by the exact model, except that cycles on a shared array which are none are marked as
+    an ``estimate``: those of both directions; its memories are counted as its units state them."""
     made = parts(network, each.plans, max_steps=max_steps, reloadable=reloadable)
     return {"engines": each.engines, "cycles": each.period,
             **latencies(network, each.plans, max_steps=max_steps), "multipliers": each.multipliers,
             "memory_bits": sum(memory.bits for memory in made.memories), "reason": each.reason,
-            **({"estimate": True} if any(sharing.pairs for sharing in sharings(each.plans)) else {})}
+            **({"estimate": True} if any(part.estimated for plan in each.plans for part in simple(plan)) else {})}
+
+
+def _repeats(network: Network, plans: list[Plan]) -> Json:
+    """For a network whose layers share arrays, the steps of a sequence after which they do again what they did before,
+    and how many steps they then repeat; empty where that is not known exactly, as a layer behind them may hold them
+    up."""
+    working = [plan for plan, steps in zip(plans, each_step(network), strict=True) if steps]
+    shared = [plan for plan in working if isinstance(plan, LayerPlan) and plan.sharing is not None]
+    known = {plan.repeats for plan in shared}
+    if None in known or len(known) != 1 or any(plan not in shared and plan.cycles > 1 for plan in working):
+        return {}
+    after, steps = known.pop() or (0, 0)
+    return {"repeats": {"after": after, "steps": steps}}
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
@@ -226,7 +247,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],
-    } | more
+    } | _repeats(network, plans) | more
 
 
 def _times(entry: Json, times: int) -> Json:

@@ -65,7 +65,7 @@ MANIFEST = Table({
 }, {"ports": Listing(_SIGNAL), "resources": RESOURCES, "name": NAME, "over_images": Flag(),
     "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT,
     **dict.fromkeys(("latency_spaced", "latency_contiguous"), Null(Int(0, 1 << 40))),
-    "estimates": Listing(Text(100)),
+    "estimates": Listing(Text(100)), "repeats": Table({"after": EXTENT, "steps": EXTENT}),
     "bus": Table({"verilog": Listing(_FILE, 1, 10), "top": _IDENTIFIER}, open=True)}, open=True)
 """The rules of the part of a manifest that is read; it says more, for people."""
 

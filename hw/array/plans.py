@@ -17,7 +17,7 @@ from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.kinds import leaves
 
 __all__ = ["ActivationPlan", "PORTS", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
-           "StreamPlan", "rebound", "require_packing", "require_pairs", "sharings", "streams_of",
+           "StreamPlan", "rebound", "require_packing", "require_pairs", "sharings", "simple", "streams_of",
            "with_ports"]
 
 PORTS = {"27x18": (27, 18), "25x18": (25, 18)}
@@ -69,13 +69,6 @@ class Sharing:
     pairs: tuple[int, ...] = ()
     adjacent: bool = False
 
-    @property
-    def limit(self) -> str:
-        """The limit of these layers, in words."""
-        estimate = ", and the cycles planned for both directions are an estimate" if self.pairs else ""
-        served = f"{len(self.layers)} layers in turn" if len(self.layers) > 1 else "the layer"
-        return f"sharing: one array serves {served}{estimate}"
-
     @cached_property
     def programs(self) -> list[Program]:
         """The programs of the layers, each with its place in that of the array.
@@ -101,6 +94,8 @@ class LayerPlan:
         spacing: of the passes' ends, see `Program`.
         streams: sequences that are interleaved.
         sharing: with other layers; the multipliers of the array then are those of the first of them.
+        repeats: of a shared array, the steps after which it repeats what it did before, and how many of them it then
+            repeats again and again; None where the cycles are an estimate.
     """
 
     shape: ArrayShape
@@ -110,11 +105,17 @@ class LayerPlan:
     spacing: tuple[int, int, int] = (1, 1, 1)
     streams: int = 1
     sharing: Sharing | None = None
+    repeats: tuple[int, int] | None = None
     _programs: dict[int, tuple[Simple, Program]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def lanes(self) -> int:
         return self.shape.lanes
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the cycles are an estimate."""
+        return self.sharing is not None and self.repeats is None
 
     def program(self, layer: Simple) -> Program:
         """The program of a layer with this array, computed once."""
@@ -200,10 +201,13 @@ def streams_of(plans: Sequence[Plan]) -> int:
 
 def sharings(plans: Sequence[Plan]) -> list[Sharing]:
     """The arrays that layers share, in the order of the network."""
-    parts = [each for plan in plans for each in (
-        [plan.forward, plan.backward] if isinstance(plan, PairPlan) else [plan])]
-    return list(dict.fromkeys(each.sharing for each in parts
-                              if isinstance(each, LayerPlan) and each.sharing is not None))
+    return list(dict.fromkeys(each.sharing for plan in plans for each in simple(plan) if each.sharing is not None))
+
+
+def simple(plan: Plan) -> list[LayerPlan]:
+    """The plans of layers with one array that a plan is made of, those of residual branches apart."""
+    return [each for each in ((plan.forward, plan.backward) if isinstance(plan, PairPlan) else (plan,))
+            if isinstance(each, LayerPlan)]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from math import lcm
 
 from circulant.hw.array.lanes import rows_for
 from circulant.hw.array.layer_programs import IN_TURN, matrices, spacings, vector_cycles
-from circulant.hw.array.plans import LayerPlan, PairPlan, Simple
+from circulant.hw.array.plans import LayerPlan, PairPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.layers.cells import cells_of
@@ -217,11 +217,19 @@ def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
             "floor": floor}, floor
 
 
+def _shared_limit(plan: LayerPlan, sharing: Sharing) -> str:
+    """The limit of layers that share an array, in words."""
+    of = " for both directions" if sharing.pairs else ""
+    estimate = f", and the cycles planned{of} are an estimate" if plan.estimated else ""
+    served = f"{len(sharing.layers)} layers in turn" if len(sharing.layers) > 1 else "the layer"
+    return f"sharing: one array serves {served}{estimate}"
+
+
 @layer_entry.register
 def _(layer: Linear, plan: LayerPlan) -> Json:
     entry, floor = _array_entry(layer, plan)
     if plan.sharing is not None:
-        return entry | {"limit": plan.sharing.limit}
+        return entry | {"limit": _shared_limit(plan, plan.sharing)}
     return entry | {"limit": vector_limit(matrices(layer), plan.shape, plan.cycles, floor)}
 
 
@@ -229,7 +237,7 @@ def _(layer: Linear, plan: LayerPlan) -> Json:
 def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
     (entry, floor), program = _array_entry(layer, plan), plan.program(layer)
     if plan.sharing is not None:
-        return entry | {"limit": plan.sharing.limit}
+        return entry | {"limit": _shared_limit(plan, plan.sharing)}
     return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor),
                     "chart": chart(layer, program, plan.elements, plan.streams)}
 

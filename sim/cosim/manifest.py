@@ -11,7 +11,7 @@ from circulant.sim import design
 from circulant.sim.configuration import Configuration
 from circulant.sim.refusal import Refusal
 
-__all__ = ["INPUTS", "Manifest", "Port"]
+__all__ = ["INPUTS", "Manifest", "Port", "Repeats"]
 
 CONFIG = "cfg"
 INPUTS = ("addr", "wdata", "we", "re")
@@ -60,6 +60,21 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Repeats:
+    """Steps that layers which share arrays repeat in a sequence that begins behind a reset and goes on.
+
+    Parameters:
+        cycles: from step to step; a mean.
+        after: steps, whose cycles are others.
+        steps: that are repeated from then on; their mean is that of ``cycles``, exactly.
+    """
+
+    cycles: float
+    after: int
+    steps: int
+
+
+@dataclass(frozen=True)
 class Manifest:
     """A generated design in ``folder``.
 
@@ -77,9 +92,10 @@ class Manifest:
             whole.
         cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
         planned_step: cycles of a step at the most, of interleaved streams one more than planned, as their steps take
-            part of a cycle more on the average; None where the plan is none for each step: that of layers which
-            share an array is a mean, and a linear layer has room for three vectors, so that one of a few cycles waits
+            part of a cycle more on the average; None where the plan is none for each step: for layers which share an
+            array see ``repeats``, and a linear layer has room for three vectors, so that one of a few cycles waits
             for those on their way.
+        repeats: of layers that share arrays; None where their cycles are an estimate, and in other designs.
         latency_spaced, latency_contiguous: planned cycles from the last beat of a sample to the last one of its result,
             see `circulant.sim.cosim.judge.pace.Figures`; None where there is no exact plan of it.
         configuration: address map of the configuration port; None without one.
@@ -103,6 +119,7 @@ class Manifest:
     vectors_of_image: int = 0
     cycles: int = 1
     planned_step: int | None = None
+    repeats: Repeats | None = None
     vectors: int = 1
     latency_spaced: int | None = None
     latency_contiguous: int | None = None
@@ -153,6 +170,7 @@ class Manifest:
             gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in layers)),
             vectors_of_image=_behind_images(layers),
             cycles=cycles, planned_step=cycles + (body["streams"] > 1) if steady else None,
+            repeats=Repeats(max(layer["cycles"] for layer in layers), **body["repeats"]) if "repeats" in body else None,
             vectors=body["output"].get("vectors", 1),
             **{name: body.get(name) for name in ("latency_spaced", "latency_contiguous")
                if name not in body.get("estimates", ())},

@@ -14,8 +14,8 @@ from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Played
 from circulant.sim.cosim.judge import check
 from circulant.sim.cosim.judge.check import Mismatch
-from circulant.sim.cosim.judge.pace import LONG, measure, pace, require_planned
-from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.judge.pace import LONG, measure, pace, repeated, require_planned
+from circulant.sim.cosim.manifest import Manifest, Repeats
 from circulant.sim.cosim.simulate import Progress, drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.public import public
@@ -23,6 +23,10 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Progress", "Verification", "fitted", "joined", "planned", "span", "swift", "verify"]
+
+
+SHOWN = 1 << 17
+"""Cycles at the most that are played to see what layers which share arrays repeat."""
 
 
 @dataclass(frozen=True)
@@ -120,17 +124,18 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
 
     check.require_stream_rules(job, outcome, manifest.output, played)
     comparison = check.compare(job, outcome, manifest.output, played)
-    figures, step, cycles = measure(job, outcome), None, outcome.cycles
+    figures, step, cycles, repeats = measure(job, outcome), None, outcome.cycles, _repeats(manifest)
     if vectors.inputs.ndim == 3 and not manifest.over_images:
-        step = pace(job, outcome, least=2 * LONG)
+        step = None if repeats else pace(job, outcome, least=2 * LONG)
         if step is None and (one := joined(manifest, planned(manifest, vectors, None)[0])) is not None:
-            job = job_of(manifest, (stimuli.Run("joined", (0, 0)),), one, patience)
+            job = job_of(manifest, (stimuli.Run("joined", (0,) if repeats else (0, 0)),), one, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
             check.require_stream_rules(job, outcome, manifest.output)
-            step, cycles = pace(job, outcome), cycles + outcome.cycles
+            step = repeated(job, outcome, repeats.steps) if repeats else pace(job, outcome)
+            cycles += outcome.cycles
     if not comparison.mismatches:
-        require_planned(step, manifest.planned_step, (figures.spaced, manifest.latency_spaced),
-                        (figures.contiguous, manifest.latency_contiguous))
+        require_planned(step, repeats.cycles if repeats else manifest.planned_step,
+                        (figures.spaced, manifest.latency_spaced), (figures.contiguous, manifest.latency_contiguous))
     given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
     words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
@@ -185,6 +190,12 @@ def span(manifest: Manifest, vectors: int) -> int:
     return round(1.5 * manifest.cycles * vectors) + (manifest.latency_spaced or 0)
 
 
+def _repeats(manifest: Manifest) -> Repeats | None:
+    """The steps that layers which share arrays repeat, where that shows within `SHOWN` cycles."""
+    found = manifest.repeats
+    return found if found and found.cycles * (found.after + found.steps) <= SHOWN else None
+
+
 def _short(vectors: Sequence[int], streams: int, unsaid: Sequence[int]) -> int:
     """The place of the shortest sequence that has a step with another one behind it, where there is one; of
     several one that is in ``unsaid``, see `_unsaid`."""
@@ -204,6 +215,8 @@ def joined(manifest: Manifest, played: Played) -> Played | None:
     steps = min(2 * LONG, manifest.max_steps or 2 * LONG)
     if steps < LONG:
         return None
+    if repeats := _repeats(manifest):
+        steps = -(-(repeats.after + repeats.steps) // manifest.streams)
     count = steps * manifest.streams
     vectors = np.resize(np.concatenate(played.inputs), (count, manifest.input.elements))
     outputs = np.zeros((count if manifest.per_step else manifest.streams, manifest.output.elements), np.int64)

@@ -1,5 +1,5 @@
 """One array for all layers of a network, or for each group that can share one: which it is, and its exact cost."""
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,8 +11,9 @@ from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
 from circulant.hw.plan.passes import useful
 from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, finalists, least_shared
-from circulant.hw.plan.shared.cost import Cost, least_period, period, sample_results, shared_cost
+from circulant.hw.plan.shared.cost import RANKED, Cost, least_period, period, sample_results, shared_cost
 from circulant.hw.plan.shared.groups import Group, block_size
+from circulant.hw.plan.shared.layer_counters import schedule
 from circulant.hw.plan.shares import FULL, shares
 from circulant.sim.refusal import Refusal
 
@@ -70,7 +71,8 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, obje
         plans += _group_plans(group, found, budget, objective=objective, eager=eager)
     cost = shared_cost(list(dict.fromkeys(plan.sharing for plan in plans if plan.sharing)),
                        [plan.elements for plan in plans])
-    return [replace(plan, cycles=cost.period) for plan in plans], cost
+    exact = not any(group.pairs for group in groups)
+    return [replace(plan, cycles=cost.period, repeats=cost.repeats if exact else None) for plan in plans], cost
 
 
 def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, objective: str,
@@ -105,13 +107,15 @@ def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
 
 
 class _Costs:
-    """Exact costs of layers that share an array, each played once."""
+    """Costs of layers that share an array, each played once, and so are choices that issue the same: exact but for
+    periods that do not show within `RANKED` cycles."""
 
     def __init__(self, layers: Sequence[Simple]) -> None:
         self.layers = tuple(layers)
         self._sharings: dict[Choice, Sharing] = {}
-        self._periods: dict[tuple[Choice, tuple[int, ...]], tuple[float, tuple[int, ...]]] = {}
-        self._results: dict[tuple[Choice, tuple[int, ...]], tuple[int, ...]] = {}
+        self._schedules: dict[Choice, Hashable] = {}
+        self._periods: dict[Hashable, tuple[float, tuple[int, ...], int]] = {}
+        self._results: dict[Hashable, tuple[int, ...]] = {}
 
     def sharing(self, choice: Choice) -> Sharing:
         if choice not in self._sharings:
@@ -121,20 +125,26 @@ class _Costs:
                 adjacent=choice.candidate.adjacent)
         return self._sharings[choice]
 
+    def _schedule(self, choice: Choice) -> Hashable:
+        """The issues that the cost follows from; equal ones of many choices, as their spacings make no difference."""
+        if choice not in self._schedules:
+            self._schedules[choice] = choice.in_turn, tuple(map(schedule, self.sharing(choice).programs))
+        return self._schedules[choice]
+
     def units(self, each: Sequence[int]) -> list[int]:
         """The elements of the pointwise units; 0 of a layer without one."""
         return [elements if cells_of(layer) else 0 for layer, elements in zip(self.layers, each, strict=True)]
 
-    def period(self, choice: Choice, each: Sequence[int]) -> tuple[float, tuple[int, ...]]:
+    def period(self, choice: Choice, each: Sequence[int]) -> tuple[float, tuple[int, ...], int]:
         """See `circulant.hw.plan.shared.cost.period`; ``each`` are the elements of each layer."""
-        key = choice, tuple(each)
+        key = self._schedule(choice), tuple(each)
         if key not in self._periods:
-            self._periods[key] = period([self.sharing(choice)], self.units(each))
+            self._periods[key] = period([self.sharing(choice)], self.units(each), most=RANKED)
         return self._periods[key]
 
     def results(self, choice: Choice, each: Sequence[int]) -> tuple[int, ...]:
         """See `circulant.hw.plan.shared.cost.sample_results`."""
-        key = choice, tuple(each)
+        key = self._schedule(choice), tuple(each)
         if key not in self._results:
             self._results[key] = sample_results([self.sharing(choice)], self.units(each))
         return self._results[key]

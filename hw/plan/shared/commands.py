@@ -32,6 +32,9 @@ class Commands(Protocol):
             state: the recurrent vector has come as a whole.
         """
 
+    def state(self) -> tuple[object, ...]:
+        """All that what follows depends on."""
+
 
 def commands_of(program: Program, *, streams: int, eager: bool) -> Commands:
     """The order of a program's commands; see `circulant.hw.array.plans.Sharing`."""
@@ -93,6 +96,10 @@ class Early:
         self._unmarked = self._unmarked or starts
         return starts
 
+    def state(self) -> tuple[object, ...]:
+        return (self._closes, self._begun, self._due, self._kept_zero, self._waiting, *self._reads, self._there,
+                self._fresh, self._unmarked)
+
 
 class InTurn:
     """Order with a step of each stream in turn, whose whole input leads; see `Dispatch`."""
@@ -139,5 +146,8 @@ class InTurn:
             self._begun = False
         if starts:
             self._kept_zero, self._begun = self._started < self._streams, self._starting != self._ending
-            self._started += 1
+            self._started += self._started < self._streams
         return starts
+
+    def state(self) -> tuple[object, ...]:
+        return self._begun, self._kept_zero, self._reading, self._waiting, self._started

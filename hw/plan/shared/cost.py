@@ -2,10 +2,11 @@
 
 Who issues depends on what the others do, so that no recurrence over one program gives the cycles, as
 `circulant.hw.plan.step_cost` does for a layer with an array of its own; of such a layer both say the same. Held to the
-simulated hardware by its tests. The two directions of a bidirectional layer are played as if both went forward: an
-estimate, as the cycles by which they are apart depend on the length of sequences.
+simulated hardware by its tests. A play for a period ends when the whole state repeats, see `period`. The two
+directions of a bidirectional layer are played as if both went forward: an estimate, as the cycles by which they are
+apart depend on the length of sequences.
 """
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,16 +16,17 @@ from circulant.hw.plan.shared.directions import SharedPair
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.links import Direct, link
 
-__all__ = ["Cost", "least_period", "period", "sample_issues", "sample_results", "shared_cost"]
+__all__ = ["RANKED", "Cost", "least_period", "period", "sample_issues", "sample_results", "shared_cost",
+           "taken_steps"]
 
-MOST_STEPS = 96
-"""Steps that are played for a period at the most."""
+LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
+"""Steps that are played for a period at the least; cycles at the most of a candidate, and of what is chosen."""
 
 STILL = 64
 """Cycles, and those of a drain, in which nothing moves before a sample that waits comes."""
 
-SETTLED = 6
-"""Steps that must have repeated those before, at the least."""
+CLOSED = 3
+"""Samples that are played in a closed loop."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +35,25 @@ class Cost:
 
     Parameters:
         period: from step to step when the next input is always there; a mean, as steps can be long and short by turns.
-        steps: from each of the first steps to the next one, until they repeat.
+        steps: from each of the first steps to the next one, until all repeats.
+        turn: the steps after which all repeats; 0 where the period is an estimate, see `period`.
         results: from the last block of a sample to each block of its result, in a closed loop.
         latency: to the last one.
     """
 
     period: float
     steps: tuple[int, ...]
+    turn: int
     results: tuple[int, ...]
 
     @property
     def latency(self) -> int:
         return self.results[-1]
+
+    @property
+    def repeats(self) -> tuple[int, int] | None:
+        """See `circulant.hw.array.plans.LayerPlan`."""
+        return (len(self.steps) + 1 - self.turn, self.turn) if self.turn else None
 
 
 def shared_cost(groups: Sequence[Sharing], elements: Sequence[int]) -> Cost:
@@ -57,18 +66,47 @@ def shared_cost(groups: Sequence[Sharing], elements: Sequence[int]) -> Cost:
     return Cost(*period(groups, elements), sample_results(groups, elements))
 
 
-def period(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[float, tuple[int, ...]]:
-    """The period and the steps, see `Cost`."""
-    taken, _, inside = _play(groups, elements, closed=False)
-    steps = [late - early for early, late in pairwise(taken)]
-    turns = _turns(steps, inside) or len(steps) // 2
-    mean = sum(steps[-turns:]) / turns
-    return int(mean) if mean == int(mean) else mean, tuple(steps)
+def period(groups: Sequence[Sharing], elements: Sequence[int], *,
+           most: int = MOST) -> tuple[float, tuple[int, ...], int]:
+    """The period, the steps and the turn, see `Cost`.
+
+    What follows depends on the state alone: that of all counters, queues and converters, the last one that had each
+    array, its drain, and what is under way, by the cycles that it still takes. When it is the same behind two steps,
+    all that came between them comes again for ever, and the period is the cycles between them by the steps between
+    them. Equal lengths of steps say nothing: they are equal as well while a queue between layers fills.
+
+    The sequence begins behind a reset. One that follows another one begins otherwise, and layers may then settle in
+    another order, with another period: of two LSTMs every second sequence took 50 cycles a step, the others 45.
+
+    Parameters:
+        most: cycles after which the play ends, behind `LEAST_STEPS`. Where no state has repeated by then the period is
+            an estimate, the mean of the later half of the steps.
+    """
+    seen, taken, turn = dict[Hashable, int](), list[int](), 0
+    for cycle, state in taken_steps(groups, elements):
+        turn = len(taken) - seen.setdefault(state, len(taken))
+        taken.append(cycle)
+        if turn or (cycle > most and len(taken) > LEAST_STEPS):
+            break
+    over = turn or len(taken) // 2
+    cycles = taken[-1] - taken[-1 - over]
+    return cycles / over if cycles % over else cycles // over, tuple(
+        late - early for early, late in pairwise(taken)), turn
+
+
+def taken_steps(groups: Sequence[Sharing], elements: Sequence[int]) -> Iterator[tuple[int, Hashable]]:
+    """The cycle behind each step that the first layer takes, without end, and the state then."""
+    play, offered = _Play(groups, elements, closed=False), 0
+    while True:
+        offered += play.step(True)[0]
+        if offered == play.takes:
+            offered = 0
+            yield play.cycle, play.state()
 
 
 def sample_results(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[int, ...]:
     """The results in a closed loop, see `Cost`."""
-    taken, given, _ = _play(groups, elements, closed=True)
+    taken, given = _closed(groups, elements)
     return tuple(cycle - taken[-1] for cycle in given)
 
 
@@ -85,85 +123,34 @@ def sample_issues(groups: Sequence[Sharing], elements: Sequence[int]) -> list[tu
     """(cycle, layer, command) of the issues for a sample in a closed loop, from its last block, which is cycle 0; the
     share of its recurrent vectors has come before. Behind its result follow those shares for the next sample."""
     issues: list[tuple[int, int, int]] = []
-    taken, _, _ = _play(groups, elements, closed=True, issues=issues)
+    taken, _ = _closed(groups, elements, issues)
     return [(cycle - taken[-1], layer, command) for cycle, layer, command in issues if cycle >= taken[-1]]
 
 
-def _turns(steps: Sequence[int], inside: Sequence[int]) -> int:
-    """After how many steps their cycles repeat: the last `SETTLED` of them or more, and all of such a turn, are those
-    of the turn before, and so are the steps ``inside`` the layers, as else these still fill; 0 where they do not."""
-    for turn in range(1, len(steps) // 2 + 1):
-        count = max(turn, SETTLED)
-        if (len(steps) >= count + turn and steps[-count:] == steps[-count - turn:-turn]
-                and inside[-1 - turn:] == inside[-1 - 2 * turn:-turn]):
-            return turn
-    return 0
-
-
-def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
-          issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int], list[int]]:
-    """Cycles in which the first layer has taken steps, those in which the blocks of the last result leave, and how many
-    steps were inside the layers whenever one was taken.
+def _closed(groups: Sequence[Sharing], elements: Sequence[int],
+            issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int]]:
+    """Cycles in which the first layer has taken three steps, each of which comes when the one before has left for long,
+    and those in which the blocks of the last result leave.
 
     Parameters:
-        closed: three steps, each of which comes when the one before has left for long, and whose results all leave;
-            else steps as they are taken, until they repeat or are `MOST_STEPS`: layers behind one that gives its last
-            state have nothing to do.
         issues: takes (cycle, layer, command) of each cycle in which the array works.
     """
-    served = [(layer, program, each) for each in groups
-              for layer, program in zip(each.layers, each.programs, strict=True)]
-    if not closed:
-        served = served[:_working(groups)]
-    single = [SharedLayer(layer, program, count, eager=each.eager, streams=each.streams)
-              for (layer, program, each), count in zip(served, elements, strict=False)]
-    skips = not closed and getattr(served[-1][0], "returns", "") == "last"
-    members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]
-    arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
-    chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
-    for each in single[-2:] if chain[-1] is not single[-1] else single[-1:]:
-        each.skips = skips
-    links = [Direct(), *(link(before.outputs, before.k, behind.k) for before, behind in pairwise(chain)), Direct()]
-    steps = 3 if closed else MOST_STEPS
-    taken: list[int] = []
-    given: list[int] = []
-    inside: list[int] = []
-    offered, cycle, quiet, still = 0, 0, 0, 0
-    joints = list(zip([None, *chain], links, [*chain, None], strict=True))
-    sizes = chain[0].x_blocks, chain[-1].blocks
-    quiet_cycles = sum(program.cycles * program.shape.fold for _, program, _ in served) + 300
-    while len(given) < steps * sizes[1] if closed else len(taken) < steps:
-        waits = closed and offered % sizes[0] == 0 and (len(given) < offered // sizes[0] * sizes[1] or
-                                                        (offered and quiet < quiet_cycles))
-        came = not waits and offered < steps * sizes[0]
-        for before, between, behind in joints:
-            leaves, accepts = between.step(came if before is None else before.offers,
-                                           True if behind is None else behind.takes)
-            if before is not None:
-                before.leaves = leaves
-            if behind is not None:
-                behind.accepts = accepts
-        if chain[0].accepts:
-            offered += 1
-            if offered % sizes[0] == 0:
-                taken.append(cycle)
-                inside.append(len(taken) - chain[-1].done)
-                if not closed and _turns([late - early for early, late in pairwise(taken)], inside):
-                    break
-        if chain[-1].leaves:
-            given.append(cycle)
-        quiet = 0 if chain[0].accepts or chain[-1].leaves else quiet + 1
+    play, taken, given = _Play(groups, elements, closed=True, issues=issues), list[int](), list[int]()
+    offered, quiet, still = 0, 0, 0
+    while len(given) < CLOSED * play.gives:
+        waits = offered % play.takes == 0 and (len(given) < offered // play.takes * play.gives or (
+            offered and quiet < play.quiet))
+        accepts, leaves = play.step(not waits and offered < CLOSED * play.takes)
+        offered += accepts
+        if accepts and offered % play.takes == 0:
+            taken.append(play.cycle - 1)
+        if leaves:
+            given.append(play.cycle - 1)
+        quiet = 0 if accepts or leaves else quiet + 1
         if waits:  # Where nothing has moved for long, nothing will.
-            still = still + 1 if all(each.idle for each in single) else 0
-            quiet = quiet_cycles if still > STILL + max(array.slots for array, _ in arrays) else quiet
-        for array, found in arrays:
-            granted, free = array.grant()
-            if issues is not None and granted is not None:
-                issues.append((cycle, single.index(granted), granted.command))
-            for each in found:
-                each.edge(cycle, granted is each, free)
-        cycle += 1
-    return taken, given[-sizes[1]:], inside
+            still = still + 1 if play.idle else 0
+            quiet = play.quiet if still > play.still else quiet
+    return taken, given[-play.gives:]
 
 
 def _paired(sharing: Sharing, layers: Sequence[SharedLayer]) -> Iterator[SharedLayer | SharedPair]:
@@ -183,6 +170,69 @@ def _working(groups: Sequence[Sharing]) -> int:
                  if getattr(layer, "returns", "") == "last"), len(layers))
 
 
+class _Play:
+    """Layers in a chain, and their arrays, cycle by cycle.
+
+    Parameters:
+        closed: whether results all leave; else layers behind one that gives its last state have nothing to do, and its
+            results do not leave.
+        issues: takes (cycle, layer, command) of each cycle in which the array works.
+
+    Members:
+        cycle: the next one.
+        takes, gives: blocks of a step and of its result.
+        quiet, still: cycles in which nothing moves, or is under way, before a sample that waits comes.
+    """
+
+    def __init__(self, groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
+                 issues: list[tuple[int, int, int]] | None = None) -> None:
+        served = [(layer, program, each) for each in groups
+                  for layer, program in zip(each.layers, each.programs, strict=True)]
+        served = served if closed else served[:_working(groups)]
+        self._layers = single = [SharedLayer(layer, program, count, eager=each.eager, streams=each.streams)
+                                 for (layer, program, each), count in zip(served, elements, strict=False)]
+        members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]
+        self._arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
+        self._chain = chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
+        for each in single[-2:] if chain[-1] is not single[-1] else single[-1:]:
+            each.skips = not closed and getattr(served[-1][0], "returns", "") == "last"
+        links = [Direct(), *(link(before.outputs, before.k, behind.k) for before, behind in pairwise(chain)), Direct()]
+        self._joints = list(zip([None, *chain], links, [*chain, None], strict=True))
+        self._issues, self.cycle = issues, 0
+        self.takes, self.gives = chain[0].x_blocks, chain[-1].blocks
+        self.quiet = sum(program.cycles * program.shape.fold for _, program, _ in served) + 300
+        self.still = STILL + max(array.slots for array, _ in self._arrays)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way but what waits for a block of the input."""
+        return all(each.idle for each in self._layers)
+
+    def state(self) -> Hashable:
+        """All that what follows depends on: two moments with equal ones are followed by the same."""
+        return (*(each.state() for each in self._layers), *(array.state() for array, _ in self._arrays),
+                *(between.state() for _, between, _ in self._joints),
+                *(each.state() for each in self._chain if isinstance(each, SharedPair)))
+
+    def step(self, came: bool) -> tuple[bool, bool]:
+        """A cycle: whether the first layer takes a block, if one ``came``, and whether one of the result leaves."""
+        for before, between, behind in self._joints:
+            leaves, accepts = between.step(came if before is None else before.offers,
+                                           True if behind is None else behind.takes)
+            if before is not None:
+                before.leaves = leaves
+            if behind is not None:
+                behind.accepts = accepts
+        for array, found in self._arrays:
+            granted, free = array.grant()
+            if self._issues is not None and granted is not None:
+                self._issues.append((self.cycle, self._layers.index(granted), granted.command))
+            for each in found:
+                each.edge(self.cycle, granted is each, free)
+        self.cycle += 1
+        return self._chain[0].accepts, self._chain[-1].leaves
+
+
 class _Array:
     """The arbiter of an array.
 
@@ -193,6 +243,10 @@ class _Array:
     def __init__(self, sharing: Sharing, members: Sequence[SharedLayer]) -> None:
         self._in_turn, self._members, self._last = sharing.in_turn, members, -1
         self._drain, self.slots, self._folded = _Drain(sharing.programs[0]), sharing.shape.slots, sharing.shape.fold > 1
+
+    def state(self) -> tuple[object, ...]:
+        """All that what follows depends on."""
+        return self._last, self._drain.left
 
     def grant(self) -> tuple[SharedLayer | None, bool]:
         """Who gets the array in this cycle, and whether an issue of the next one that ends a pass finds the drain free.
@@ -212,10 +266,10 @@ class _Drain:
     """The counter of the cycles for which the drain is taken."""
 
     def __init__(self, program: Program) -> None:
-        self._slots, self._fold, self._left = program.shape.slots, program.shape.fold, 0
+        self._slots, self._fold, self.left = program.shape.slots, program.shape.fold, 0
 
     def next(self, ends: bool) -> bool:
         """Whether an issue of the next cycle that ends a pass finds it free."""
-        free = self._slots <= self._fold if ends else self._left <= self._fold
-        self._left = self._slots - 1 if ends else max(0, self._left - 1)
+        free = self._slots <= self._fold if ends else self.left <= self._fold
+        self.left = self._slots - 1 if ends else max(0, self.left - 1)
         return free

@@ -63,7 +63,6 @@ class SharedPair:
         if value:
             self._at = (self._at + 1) % self.blocks
 
-    @property
-    def done(self) -> int:
-        """Steps whose results are there in both directions."""
-        return min(member.done for member in self._members)
+    def state(self) -> tuple[object, ...]:
+        """All that what follows depends on, besides the layers."""
+        return *self._come, *self._given, self._at

@@ -12,7 +12,7 @@ from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.step_cost import stages
 
-__all__ = ["SharedLayer"]
+__all__ = ["SharedLayer", "schedule"]
 
 VECTORS = (2, 0, 1)
 """The vector of each command, as `Banks` counts them: of AHEAD the input, of MAIN the recurrent and of SECOND the
@@ -34,6 +34,29 @@ class _Delay:
         return self.events.popleft()[1] if self.events and self.events[0][0] == cycle else None
 
 
+def _completed(program: Program) -> list[tuple[int, list[int]]]:
+    """The stage of each pass, and the cycles from its end to where each block that it makes whole can be fetched."""
+    made, shape = list[tuple[int, list[int]]](), program.shape
+    for number, p in enumerate(program.passes):
+        stage, rows = program.matrices[p.matrix].stage, array_latency(
+            program.matrices[p.matrix].product.block_size, shape) + row_buffers.LATENCY
+        found = []
+        for row in range(shape.rows):
+            index, at = program.row_of(number, row)
+            kinds = len(program.matrices[index].kinds)
+            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1:
+                found.append(rows + row // shape.chains)
+        made.append((stage, found))
+    return made
+
+
+def schedule(program: Program) -> tuple[object, ...]:
+    """All that the counters of a layer know of its program: layers of equal ones take the same cycles."""
+    return (program.shape, program.early, program.adjacent, program.joined, tuple(
+        tuple((each.number, each.need, each.ends, each.alone, each.joins) for each in issues)
+        for issues in program.sequences), tuple((stage, *found) for stage, found in _completed(program)))
+
+
 class SharedLayer:
     """A layer.
 
@@ -44,7 +67,6 @@ class SharedLayer:
         command: at work.
         asks, ending, phase: an issue is asked for; it ends a pass; its phase.
         skips: results do not leave, as they are not those of a last step.
-        done: steps whose results are there.
     """
 
     def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True,
@@ -66,7 +88,7 @@ class SharedLayer:
         self._sizes = h_blocks, self._hidden_blocks if program.commands[SECOND] else 0, self.x_blocks
         self._room = (streams + 2 if h_blocks else 3) * self.blocks
         self._ring = 2 * streams if h_blocks else 3
-        self._whole_rows = [self._completed(program, number) for number in range(len(program.passes))]
+        self._whole_rows = _completed(program)
         # The sequencer: command, place in it, phase; whether the next issue may go, whether it leads its step.
         self.command, self._at, self.phase = AHEAD if program.commands[AHEAD] else MAIN, 0, 0
         self._active = self._clear = self._zero = self._leads = False
@@ -86,23 +108,23 @@ class SharedLayer:
         self._done_fetches = 0
         self._results: deque[int] = deque()
         self._seconds: deque[int] = deque()
-        self._given, self._queued, self.offers, self.done = 0, 0, False, 0
+        self._given, self._queued, self.offers = 0, 0, False
         self.accepts = self.leaves = self.skips = False
         self._now = 0
 
-    @staticmethod
-    def _completed(program: Program, number: int) -> tuple[int, list[int]]:
-        """The stage of a pass, and the cycles from its end to where each block that it makes whole can be fetched."""
-        p, shape = program.passes[number], program.shape
-        stage, rows = program.matrices[p.matrix].stage, array_latency(
-            program.matrices[p.matrix].product.block_size, shape) + row_buffers.LATENCY
-        found = []
-        for row in range(shape.rows):
-            index, at = program.row_of(number, row)
-            kinds = len(program.matrices[index].kinds)
-            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1:
-                found.append(rows + row // shape.chains)
-        return stage, found
+    def state(self) -> tuple[object, ...]:
+        """All that what follows depends on; cycles count from the next one."""
+        now = self._now
+        return (
+            self.command, self._at, self.phase, self._active, self._clear, self._zero, self._leads,
+            self._commands.state(), self._unfetched, self._promised, self._fits, *self._pipe,
+            *(tuple((at - now, second) for at, second in delay.events) for delay in (self._own, self._soon)),
+            self._held, self._came, self._inputs, *self._have, *self._own_at,
+            *(tuple(max(0, at - now) for at in ready) for ready in self._ready),
+            *(max(0, at + unit.phases - now) for at, unit in zip(self._fetched, self._units, strict=True)),
+            tuple(sorted(at - now for at in self._served if at >= now)), self._done_fetches,
+            tuple(at - now for at in self._results), tuple(at - now for at in self._seconds),
+            self._given, self._queued, self.offers)
 
     @property
     def takes(self) -> bool:
@@ -228,7 +250,6 @@ class SharedLayer:
             return False, False
         self._results.popleft()
         self._given = (self._given + 1) % self.blocks
-        self.done += self._given == 0
         if self._sizes[0]:
             self._own.put(cycle, False)
             self._soon.put(cycle, False)

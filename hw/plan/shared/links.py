@@ -14,12 +14,18 @@ class Link(Protocol):
             offers, takes: whether they would.
         """
 
+    def state(self) -> tuple[object, ...]:
+        """All that what follows depends on."""
+
 
 class Direct:
     """Blocks as they come."""
 
     def step(self, offers: bool, takes: bool) -> tuple[bool, bool]:
         return offers and takes, offers and takes
+
+    def state(self) -> tuple[object, ...]:
+        return ()
 
 
 class Split:
@@ -40,6 +46,9 @@ class Split:
             self._part = 0 if whole else self._part + 1
             self._at = 0 if ends else self._at + 1
         return moves and whole, moves
+
+    def state(self) -> tuple[object, ...]:
+        return self._part, self._at
 
 
 class Gather:
@@ -63,6 +72,9 @@ class Gather:
             self._part = 0 if self._full else self._part + 1
             self._at = 0 if ends else self._at + 1
         return gives, leaves
+
+    def state(self) -> tuple[object, ...]:
+        return self._part, self._at, self._full
 
 
 def link(size: int, k_in: int, k_out: int) -> Link:

@@ -8,7 +8,7 @@ from circulant.sim.cosim.job import Job, Outcome
 from circulant.sim.cosim.judge.check import SimulationError
 from circulant.sim.cosim.stimuli import PLAYED, Run
 
-__all__ = ["LONG", "Figures", "contiguous", "latency", "measure", "pace", "require_planned", "slower"]
+__all__ = ["LONG", "Figures", "contiguous", "latency", "measure", "pace", "repeated", "require_planned", "slower"]
 
 LONG = 6
 """Steps from which a sequence shows the pace of its steps."""
@@ -94,7 +94,13 @@ def pace(job: Job, outcome: Outcome, *, least: int = LONG) -> float | None:
     return float(np.median(np.concatenate(found))) / turn if found else None
 
 
-def slower(step: float | None, planned: int | None, *latencies: tuple[float, int | None]) -> str:
+def repeated(job: Job, outcome: Outcome, steps: int) -> float:
+    """Mean cycles from step to step of the last ``steps`` of the only sequence."""
+    taken = outcome.recordings[0].accepted[job.input_beats - 1::job.input_beats]
+    return float(taken[-1] - taken[-1 - steps]) / steps
+
+
+def slower(step: float | None, planned: float | None, *latencies: tuple[float, int | None]) -> str:
     """A sentence where a step, or an output, takes longer than the plan says; empty where it does not.
 
     Parameters:
@@ -102,7 +108,7 @@ def slower(step: float | None, planned: int | None, *latencies: tuple[float, int
         latencies: (cycles, planned) of samples that come into an idle circuit, and of those in a closed loop.
     """
     if step is not None and planned is not None and step > planned:
-        return f"A step must take at most {planned} cycles by its plan, but it takes {step:g}"
+        return f"A step must take at most {planned:g} cycles by its plan, but it takes {step:g}"
     for where, (latency, most) in zip(("into an idle circuit", "in a closed loop"), latencies, strict=False):
         if most is not None and latency > most:
             return (f"The result of a sample that comes {where} must be there {most} cycles after its last beat by its "
@@ -110,7 +116,7 @@ def slower(step: float | None, planned: int | None, *latencies: tuple[float, int
     return ""
 
 
-def require_planned(step: float | None, planned: int | None, *latencies: tuple[float, int | None]) -> None:
+def require_planned(step: float | None, planned: float | None, *latencies: tuple[float, int | None]) -> None:
     """Check that steps and outputs take no longer than the plan says, see `slower`.
 
     Raises:

@@ -1,5 +1,5 @@
 """Random stacks of layers that share an array equal golden, and take the cycles that their plan predicts."""
-from itertools import groupby
+from itertools import groupby, islice
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ import pytest
 from circulant.hw.array.plans import LayerPlan, Sharing
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.plan.latency import sample_latency
-from circulant.hw.plan.shared.cost import shared_cost
+from circulant.hw.plan.plan import alternatives
+from circulant.hw.plan.shared.cost import shared_cost, taken_steps
 from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
@@ -17,7 +18,7 @@ from circulant.sim.real import float_model
 from tests.hw.golden import recurrent
 from tests.hw.simulate import run
 
-COUNT, FAST = 30, 3
+COUNT, FAST, PLAYED = 30, 3, 24
 
 
 def first_columns(rng, rows, columns, k, *gates):
@@ -73,6 +74,15 @@ def stack(seed, streams=1):
     plans = plans_of(network.layers, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1,
                      streams=streams)
     return network, plans, float(rng.choice([0.0, 0.5]))
+
+
+def steps_of(predicted, count):
+    """The cycles of so many steps, and of those that are played at the least, which repeat."""
+    _, turn = predicted.repeats
+    found = list(predicted.steps)
+    while len(found) < count:
+        found.append(found[-turn])
+    return found
 
 
 def cost(network, plans):
@@ -149,10 +159,11 @@ def groups(seed):
 def assert_as_predicted(network, plans, seed):
     """A design equals golden, and its steps and single samples take the predicted cycles; returns it, and its input."""
     top, predicted, form = Top(network, plans), cost(network, plans), network.input_format
-    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (len(predicted.steps) + 1, network.inputs))
+    steps = steps_of(predicted, PLAYED)
+    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (len(steps) + 1, network.inputs))
     found, came, _ = play(network, top, x)
     assert (found == network.run_integers(x[None])[0]).all()
-    assert np.diff(came).tolist() == list(predicted.steps)
+    assert np.diff(came).tolist() == steps
     found, came, went = play(network, top, x[:3], silence=700)
     assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 3
     assert (found == network.run_integers(x[None, :3])[0]).all()
@@ -180,9 +191,10 @@ def test_a_random_stack_equals_golden(seed):
 def test_a_random_stack_takes_the_predicted_cycles(seed):
     network, plans, _ = stack(seed)
     top, predicted = Top(network, plans), cost(network, plans)
-    x = np.random.default_rng(seed).integers(-99, 99, (len(predicted.steps) + 1, network.inputs))
+    steps = steps_of(predicted, PLAYED)
+    x = np.random.default_rng(seed).integers(-99, 99, (len(steps) + 1, network.inputs))
     _, came, _ = play(network, top, x)
-    assert np.diff(came).tolist() == list(predicted.steps)
+    assert np.diff(came).tolist() == steps
     _, came, went = play(network, top, x[:3], silence=700)
     assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 3
     blocks = [(values(unit.i), values(unit.o)) for unit in top.units]
@@ -201,9 +213,10 @@ def test_a_random_stack_of_interleaved_streams_equals_golden_and_takes_the_predi
     wanted = network.run_integers(x.swapaxes(1, 2).reshape(2 * streams, 3, -1))
     assert (found.reshape(2, 3, streams, -1).swapaxes(1, 2) == wanted.reshape(2, streams, 3, -1)).all()
     predicted = cost(network, plans)
-    x = np.random.default_rng(seed).integers(-99, 99, (len(predicted.steps) + 1, network.inputs))
+    steps = steps_of(predicted, PLAYED)
+    x = np.random.default_rng(seed).integers(-99, 99, (len(steps) + 1, network.inputs))
     _, came, _ = play(network, top, x, ends=1 << 20)
-    assert np.diff(came).tolist() == list(predicted.steps)
+    assert np.diff(came).tolist() == steps
     _, came, went = play(network, top, x[:3], silence=900, ends=1 << 20)
     assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 3
 
@@ -231,3 +244,32 @@ def test_a_layer_alone_takes_as_long_from_step_to_step_as_with_its_own_array_and
     shared = [LayerPlan(shape, 2, 0, 0, (2, 6, 2), sharing=Sharing((golden,), shape, ((2, 6, 2),)))]
     assert cost(network, shared).period == alone
     assert sample_latency(network, [plan], [(4, 4)]) > cost(network, shared).latency
+
+
+def drawn_stack(seed):
+    """A quantized stack of several layers, of one block size or of several, and what a plan of it may be asked for."""
+    rng = np.random.default_rng((49, seed))
+    count = int(rng.integers(2, 5))
+    sizes = rng.choice((2, 4, 8, 16), count) if seed % 3 == 0 else np.repeat(rng.choice((2, 4, 8, 16)), count)
+    widths = rng.integers(3, 40, count + 1).tolist()
+    kinds = ["lstm", *rng.choice(("lstm", "after", "before", "projected", "linear", "rnn"), count - 1)]
+    layers = tuple(layer(rng, n, kind, k=int(k), inputs=widths[n], outputs=widths[n + 1])
+                   for n, (k, kind) in enumerate(zip(sizes, kinds, strict=True)))
+    network = quantize(float_model.Model("stack", widths[0], True, layers), rng.normal(0, 1, (2, 4, widths[0])))
+    return network, {"multipliers": int(rng.choice((250, 400, 600))), "levels": int(rng.integers(4, 10)),
+                     "objective": str(rng.choice(("auto", "latency", "area"))),
+                     "streams": int(rng.choice((1, 1, 1, 2, 3))), "reloadable": bool(rng.integers(2))}
+
+
+@pytest.mark.parametrize("seed", [3, 5, 7, 9, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(300)
+                                                if seed not in (3, 5, 7, 9))])
+def test_the_planned_period_of_a_random_stack_is_that_of_300_more_steps(seed):
+    """Behind those after which all repeats."""
+    network, asked = drawn_stack(seed)
+    for plans in (each.plans for each in alternatives(network, **asked) if each.plans[0].sharing is not None):
+        assert {plan.repeats is None for plan in plans} == {False}, "these settle"
+        (after, turn), groups = plans[0].repeats, list(dict.fromkeys(plan.sharing for plan in plans))
+        played = taken_steps(groups, [plan.elements for plan in plans])
+        late = np.array([cycle for cycle, _ in islice(played, after - 1, after + 300 + turn)])
+        assert set((late[turn:] - late[:-turn]).tolist()) == {round(plans[0].cycles * turn)}
+        assert {plan.cycles for plan in plans} == {plans[0].cycles}
