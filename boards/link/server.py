@@ -74,6 +74,8 @@ class Server(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
+
+        # Frames come and go; the buffer of the answer is written before its frame is sent.
         m.submodules.receiver = receiver = FrameReceiver()
         m.submodules.sender = sender = FrameSender()
         m.submodules.answer = answer = Ram(width=8, depth=BUFFER)
@@ -113,6 +115,7 @@ class Server(wiring.Component):
         m.d.sync += again.eq(known & (number == answered))
         greeting, beats, words = self._greeting(m, index), self._beats(m), self._words(m)
 
+        # A request's head, what its operation asks for, then the head of the answer and the whole of it.
         with m.FSM():
             with m.State("Idle"):
                 m.d.sync += [index.eq(0), ages.eq(Cat(receiver.valid, ages))]

@@ -5,6 +5,7 @@ spectra of C columns ─► operands ─┬─► row 0   ─► sums ─► cha
                                   └─► …
 """
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from amaranth.hdl import Const, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -69,6 +70,49 @@ def array_images(name: str, program: Program) -> list[Image]:
             *(chain_image(name, program, c) for c in range(shape.chains))]
 
 
+class _Issued(NamedTuple):
+    """An issue on its way through the array; each part of it when it is needed.
+
+    Parameters:
+        phase: with the operands of the data side.
+        part, add, slot, first, load: for the accumulators, see `MacRow`; ``going`` is ``first`` for rows whose sums go
+            on from one command to another.
+        start, number, second: for the chains, see `OutputPipeline`; ``held`` is whether rows whose sums go on stay.
+    """
+
+    phase: Value
+    part: Value
+    add: Value
+    slot: Value
+    first: Value
+    going: Value
+    load: Value
+    start: Value
+    number: Value
+    second: Value
+    held: Value
+
+
+class _Rows(NamedTuple):
+    """The rows of an array.
+
+    Parameters:
+        all: the rows, in their order.
+        pairs, splits: units that multiply for two rows.
+        paired, split: for rows without lanes of their own, the unit that multiplies and which of its rows it is.
+    """
+
+    all: list[MacRow]
+    pairs: list[RowPair]
+    splits: list[SplitRow]
+    paired: dict[int, tuple[RowPair, int]]
+    split: dict[int, tuple[SplitRow, int]]
+
+    @property
+    def doubled(self) -> list[RowPair | SplitRow]:
+        return [*self.pairs, *self.splits]
+
+
 class LaneArray(wiring.Component):
     """Block products with all columns of a group in all rows, each cycle; ``latency`` cycles later a pass's rows come.
 
@@ -110,11 +154,23 @@ class LaneArray(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
+        issued, operands = self._issued(m)
+        rows = self._rows(m, platform)
+        lives = Lives(m, self.issue.valid if gates_clocks(platform) else None, name="live")
+        if gates_clocks(platform):
+            self._gate(m, rows, lives, issued.load)
+        self._multiply(m, rows, operands, issued.phase)
+        self._accumulate(m, rows.all, issued)
+        self._weights(m, rows, lives)
+        self._drain(m, rows.all, issued)
+        return m
+
+    def _issued(self, m: Module) -> tuple[_Issued, Signal]:
+        """The issue on its way, and the operands of the products on the data side."""
         program, row, shape, issue = self._program, self.row, self._program.shape, self.issue
 
         # The data side of the products, one register for all rows where it is one.
-        ready = _operands(row.levels)  # Cycles from an issue to its operands, and to the cycle before its sum.
-        summed = ready + tree_latency(row.columns, row.levels) - 1
+        summed = self._summed
         operands = Signal(row.operands, reset_less=row.late)
         domain = m.d.sync if row.late else m.d.comb
         phase = delay(m, issue.phase, SPECTRA, name="phase")
@@ -124,28 +180,33 @@ class LaneArray(wiring.Component):
             chosen = phases(data_operands(spectrum), row, phase)
             domain += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
 
-        # The issue on its way: to the accumulators, to the drain, to the chains.
-        # What is added up behind a reset is replaced by the first product of the next sum, and no row of it leaves.
+        # To the accumulators, to the drain, to the chains. What is added up behind a reset is replaced by the first
+        # product of the next sum, and no row of it leaves.
+        drained = _operands(row.levels) + row.latency
         add, slot, first = (delay(m, value, summed, name=name) for name, value in (
             ("add", issue.valid), ("slot", issue.slot), ("first", issue.first)))
         load = delay(m, issue.ends, summed, name="load", reset_less=False)
-        start = delay(m, load, ready + row.latency - summed, name="start", reset_less=False)
-        number, second = (
-            delay(m, value, ready + row.latency, name=name)
-            for name, value in (("number", issue.number), ("second", self.second))
-        )
+        start = delay(m, load, drained - summed, name="start", reset_less=False)
+        number, second = (delay(m, value, drained, name=name) for name, value in (
+            ("number", issue.number), ("second", self.second)))
 
         # Rows whose sums go on from one command to another do not start anew, and do not leave in between.
-        joint, gates = program.joint_gates
         going, held = first, Const(0)
-        if joint:
+        if program.joint_gates[0]:
             going = first & ~delay(m, issue.goes_on, summed, name="goes_on")
-            held = delay(m, issue.holds, ready + row.latency, name="holds")
+            held = delay(m, issue.holds, drained, name="holds")
+        return _Issued(phase, part, add=add, slot=slot, first=first, going=going, load=load, start=start,
+                       number=number, second=second, held=held), operands
 
-        # The rows, each with the weight memories of its lanes; sums drain towards the chains.
-        gated = gates_clocks(platform)
-        lives = Lives(m, issue.valid if gated else None, name="live")
-        more = {"gated": True} if gated else {}
+    @property
+    def _summed(self) -> int:
+        """Cycles from an issue to the cycle before the sum of its products."""
+        return _operands(self.row.levels) + tree_latency(self.row.columns, self.row.levels) - 1
+
+    def _rows(self, m: Module, platform: Platform) -> _Rows:
+        """The rows, and the units that multiply for two of them."""
+        program, row, shape = self._program, self.row, self._program.shape
+        more = {"gated": True} if gates_clocks(platform) else {}
         forms = pair_forms(program, row, loadable=self._config is not None)
         couples = shape.couples if forms else []
         shared = [r for r in range(shape.rows) if shape.split and r % 4 > 1]
@@ -157,58 +218,79 @@ class LaneArray(wiring.Component):
         made = instances(m, platform, "row", MacRow, len(paired), shape=row, **more, given=True) if forms else []
         made += instances(m, platform, "row" if not forms else "last", MacRow, len(single), shape=row, **more)
         made += instances(m, platform, "sums", SumRow, len(shared), shape=row, **more) if shared else []
-        doubled: list[RowPair | SplitRow] = [*pairs, *splits]
-        at = {r: n for n, r in enumerate([*paired, *single, *shared])}
-        rows = [made[at[r]] for r in range(shape.rows)]
-        if gated:
-            live, moves = lives.at(ready), self._moves(m, load)
-            for unit in doubled:
-                m.d.comb += unit.live.eq(live)
-            for lanes in rows:
-                m.d.comb += [lanes.live.eq(live), lanes.moves.eq(moves)]
-        for unit in doubled:
+        at = dict(zip([*paired, *single, *shared], made, strict=True))
+        return _Rows([at[r] for r in range(shape.rows)], pairs, splits,
+                     {r: (pairs[n // 2], n % 2) for n, r in enumerate(paired)},
+                     {r: (splits[r // 4], r % 2) for r in shared})
+
+    def _gate(self, m: Module, rows: _Rows, lives: Lives, load: Value) -> None:
+        """Tell all units when their registers count."""
+        live, moves = lives.at(_operands(self.row.levels)), self._moves(m, load)
+        for unit in rows.doubled:
+            m.d.comb += unit.live.eq(live)
+        for lanes in rows.all:
+            m.d.comb += [lanes.live.eq(live), lanes.moves.eq(moves)]
+
+    def _multiply(self, m: Module, rows: _Rows, operands: Signal, phase: Value) -> None:
+        """Operands to the units that multiply, and the products, or their sums, of two rows to these."""
+        for unit in rows.doubled:
             m.d.comb += [unit.x.eq(operands), unit.phase.eq(phase)]
-        for split in splits:
-            m.d.comb += [getattr(split, name).eq(delay(m, getattr(issue, name), summed - 1, name=name))
+        for split in rows.splits:
+            m.d.comb += [getattr(split, name).eq(delay(m, getattr(self.issue, name), self._summed - 1, name=name))
                          for name in ("head", "tail")]
-        for r, lanes in enumerate(rows):
-            weighted = lanes
-            if r in paired:
-                pair, one = pairs[at[r] // 2], at[r] % 2
+        for r, lanes in enumerate(rows.all):
+            if r in rows.paired:
+                pair, one = rows.paired[r]
                 m.d.comb += lanes.products.eq(pair.products[one])
-            elif r in shared:
-                weighted = splits[r // 4]
-                m.d.comb += lanes.row_sums.eq(weighted.sums[r % 2])
+            elif r in rows.split:
+                split, one = rows.split[r]
+                m.d.comb += lanes.row_sums.eq(split.sums[one])
             else:
                 m.d.comb += [lanes.x.eq(operands), lanes.phase.eq(phase)]
+
+    def _accumulate(self, m: Module, rows: list[MacRow], issued: _Issued) -> None:
+        """The issue to the accumulators of all rows, and the sums of each to the row before it in its chain."""
+        joint, gates = self._program.joint_gates
+        chains = self._program.shape.chains
+        for r, lanes in enumerate(rows):
             m.d.comb += [
-                lanes.add.eq(add),
-                lanes.slot.eq(slot),
-                lanes.first.eq(going if r % gates < joint else first),
-                lanes.load.eq(load),
-                lanes.part.eq(part),
+                lanes.add.eq(issued.add), lanes.slot.eq(issued.slot),
+                lanes.first.eq(issued.going if r % gates < joint else issued.first),
+                lanes.load.eq(issued.load), lanes.part.eq(issued.part),
             ]
-            if r + shape.chains < shape.rows:
-                m.d.comb += lanes.chain.eq(rows[r + shape.chains].sums)
-            for c in range(shape.columns if r in shape.lane_rows else 0):
-                image = weight_image(self._name, program, r, c)
+            if r + chains < len(rows):
+                m.d.comb += lanes.chain.eq(rows[r + chains].sums)
+
+    def _weights(self, m: Module, rows: _Rows, lives: Lives) -> None:
+        """The memory of each lane, and a register behind it."""
+        issue, shape = self.issue, self._program.shape
+        enable = lives.at(0)
+        for r in shape.lane_rows:
+            if r in rows.paired:
+                pair, one = rows.paired[r]
+                taken = pair.w[one]
+            else:
+                taken = (rows.split[r][0] if r in rows.split else rows.all[r]).w
+            for c in range(shape.columns):
+                image = weight_image(self._name, self._program, r, c)
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
                 weights = when(m, rom.data, len(rom.data), kept=True, name=f"weights_{r}_{c}_1", enable=lives.at(1))
-                m.d.comb += [rom.en.eq(issue.valid if gated else 1), rom.addr.eq(issue.weight),
-                             Value.cast((pair.w[one] if r in paired else weighted.w)[c]).eq(weights)]
+                m.d.comb += [rom.en.eq(1 if enable is None else enable), rom.addr.eq(issue.weight),
+                             Value.cast(taken[c]).eq(weights)]
 
-        # The chains, at the first rows.
+    def _drain(self, m: Module, rows: list[MacRow], issued: _Issued) -> None:
+        """Sums of the first rows to the chains, and what leaves these."""
+        joint, gates = self._program.joint_gates
         for c, chain in enumerate(self._chains):
             m.submodules[f"chain_{c}"] = chain
             m.d.comb += [
-                chain.start.eq(start),
-                chain.number.eq(number),
-                chain.second.eq(second),
+                chain.start.eq(issued.start),
+                chain.number.eq(issued.number),
+                chain.second.eq(issued.second),
                 chain.sums.eq(rows[c].sums),
-                *([chain.holds.eq(held if c % gates < joint else 0)] if joint else []),
+                *([chain.holds.eq(issued.held if c % gates < joint else 0)] if joint else []),
             ]
             wiring.connect(m, chain.o, wiring.flipped(self.o[c]))
-        return m
 
     def _moves(self, m: Module, load: Value) -> Value:
         """Whether drains are loaded in this cycle, or shifted for the rows behind them: a cycle or two after what the

@@ -97,38 +97,20 @@ class Sequencer(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        program, issue = self._program, self.issue
-        image = program_image(program, self._image)
-        words = image.words
-        m.submodules.rom = rom = Rom(**image._asdict())
-        # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
-        # waits for a memory; the first two words of a command are known.
-        word, next_word = (Signal(self._word, reset_less=True, name=name) for name in ("word", "next_word"))
-        fetch_address = Signal.like(issue.weight, reset_less=True)
-        if program.adjacent:  # Several words have the same weights.
-            fetch_address = Signal(range(max(2, len(words))), reset_less=True)
+        program, issue, given = self._program, self.issue, self.go.payload
+        fold, drained = program.shape.fold, self._drained(m)
 
-        # The command at work, the drain, and what happens in this cycle.
+        # The command at work, and what happens in this cycle.
         active = Signal()
         clear = Signal()
         base = Signal.like(self.address, reset_less=True)
         leads = Signal()
-        fold, drained = program.shape.fold, self._drained(m)
         phase_ends = Signal()
         moves = Signal()
         accepts = Signal()
-        next_weight = Signal.like(issue.weight)
-        given = self.go.payload
-
-        # Where the commands begin, and their first words.
+        granted = Const(1) if program.whole is program else self.grant
         chosen = self._sequence(m, given)
-        starts = [program.start(n) for n in range(len(program.sequences))]
-        places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
-        begins = self._of(chosen, [place + program.place.cycles for place in places[0]], issue.weight.shape())
-        thirds, fourths = (self._of(chosen, places[n], fetch_address.shape()) for n in (2, 3))
-        shared = program.whole is not program
-        granted = self.grant if shared else Const(1)
-        firsts, seconds = (self._of(chosen, [words[place] for place in places[n]], self._word.size) for n in (0, 1))
+        word, next_word = self._fetch(m, chosen, accepts, moves)
 
         # The issue of this cycle, and the next command where the last one ends.
         m.d.comb += [
@@ -139,13 +121,75 @@ class Sequencer(wiring.Component):
             self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
-            *([] if program.adjacent else [next_weight.eq(Mux(accepts, begins, issue.weight + moves))]),
-            rom.en.eq(accepts | moves),
-            rom.addr.eq(Mux(accepts, thirds, fetch_address)),
             self.address.eq(base + word.group),
             issue.number.eq(word.number), self.group.eq(word.group), issue.first.eq(self._if_leading(word, leads)),
             issue.slot.eq(word.slot),
         ]
+        self._mark_rows(m, word, leads)
+        if program.adjacent:
+            m.d.comb += [issue.weight.eq(word.weight), self.leads.eq(leads)]
+        else:
+            self._count_weights(m, chosen, accepts, moves)
+
+        # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
+        # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
+        begins_clear = self._can_begin(active, chosen) & (drained | ~self._first_ends(chosen))
+        m.d.sync += clear.eq(Mux(accepts, begins_clear, Mux(moves, *(
+            self._enough(candidate.need) & (drained | ~self._if_last(candidate, leads))
+            for candidate in (next_word, word)))))
+
+        # The phase of a fold.
+        if fold > 1:
+            with m.If(issue.valid & granted):
+                m.d.sync += issue.phase.eq(Mux(phase_ends, 0, issue.phase + 1))
+
+        # The command at work begins and ends.
+        with m.If(self.done):
+            m.d.sync += active.eq(0)
+        with m.If(accepts):
+            m.d.sync += [active.eq(1), base.eq(given.base), *([leads.eq(given.leads)] if program.early else [])]
+        self._note_command(m, accepts)
+        return m
+
+    def _fetch(self, m: Module, chosen: Value, accepts: Value, moves: Value) -> tuple[data.View, data.View]:
+        """The word at work and the one behind it, in registers. The memory reads the one behind that, so that no
+        decision waits for a memory; the first two words of a command are known."""
+        program, image = self._program, program_image(self._program, self._image)
+        words = image.words
+        m.submodules.rom = rom = Rom(**image._asdict())
+        word, next_word = (Signal(self._word, reset_less=True, name=name) for name in ("word", "next_word"))
+        fetch_address = Signal.like(self.issue.weight, reset_less=True)
+        if program.adjacent:  # Several words have the same weights.
+            fetch_address = Signal(range(max(2, len(words))), reset_less=True)
+
+        # The first words of the command that comes, and the addresses of those behind them.
+        starts = [program.start(n) for n in range(len(program.sequences))]
+        places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
+        firsts, seconds = (self._of(chosen, [words[place] for place in places[n]], self._word.size) for n in (0, 1))
+        thirds, fourths = (self._of(chosen, places[n], fetch_address.shape()) for n in (2, 3))
+
+        # All of them move on together.
+        m.d.comb += [rom.en.eq(accepts | moves), rom.addr.eq(Mux(accepts, thirds, fetch_address))]
+        with m.If(rom.en):
+            m.d.sync += [
+                fetch_address.eq(Mux(accepts, fourths, fetch_address + 1)),
+                Value.cast(next_word).eq(Mux(accepts, seconds, rom.data)),
+                Value.cast(word).eq(Mux(accepts, firsts, next_word)),
+            ]
+        return word, next_word
+
+    def _count_weights(self, m: Module, chosen: Value, accepts: Value, moves: Value) -> None:
+        """Count the address of the weights, from where those of a command begin."""
+        program, weight = self._program, self.issue.weight
+        words = sum(map(len, program.sequences))
+        starts = [min(program.start(n), words - 1) + program.place.cycles for n in range(len(program.sequences))]
+        next_weight = Signal.like(weight)
+        m.d.comb += next_weight.eq(Mux(accepts, self._of(chosen, starts, weight.shape()), weight + moves))
+        m.d.sync += weight.eq(next_weight)
+
+    def _mark_rows(self, m: Module, word: data.View, leads: Value) -> None:
+        """Say which rows an issue concerns: those whose sums go on, those that share lanes, those of a second step."""
+        program, issue = self._program, self.issue
         if program.joint_gates[0]:
             m.d.comb += [issue.goes_on.eq(word.joins & ~leads), issue.holds.eq(word.joins & leads)]
         if program.split:
@@ -157,43 +201,25 @@ class Sequencer(wiring.Component):
             with m.If(turned & self.second.bit_select(self.command, 1)):
                 m.d.comb += issue.slot.eq(word.slot - program.joined)
 
-        # The registers before the memory move on.
-        if program.adjacent:
-            m.d.comb += [issue.weight.eq(word.weight), self.leads.eq(leads)]
-        else:
-            m.d.sync += issue.weight.eq(next_weight)
-        with m.If(rom.en):
-            m.d.sync += [
-                fetch_address.eq(Mux(accepts, fourths, fetch_address + 1)),
-                Value.cast(next_word).eq(Mux(accepts, seconds, rom.data)),
-                Value.cast(word).eq(Mux(accepts, firsts, next_word)),
-            ]
-        # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
-        # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
+    def _first_ends(self, chosen: Value) -> Value:
+        """Whether the first word of the command that comes ends a pass."""
+        program = self._program
         ending = self._of(chosen, [int(bool(issues) and issues[0].ends) for issues in program.sequences], 1)
-        if _turns(program):
-            alone = self._of(chosen, [int(not issues or issues[0].alone) for issues in program.commands], 1)
-            ending = ending & (alone | ~given.leads)
-        m.d.sync += clear.eq(Mux(accepts, self._can_begin(active, chosen) & (drained | ~ending), Mux(moves, *(
-            self._enough(candidate.need) & (drained | ~self._if_last(candidate, leads))
-            for candidate in (next_word, word)))))
+        if not _turns(program):
+            return ending
+        alone = self._of(chosen, [int(not issues or issues[0].alone) for issues in program.commands], 1)
+        return ending & (alone | ~self.go.payload.leads)
 
-        # The phase of a fold.
-        if fold > 1:
-            with m.If(issue.valid & granted):
-                m.d.sync += issue.phase.eq(Mux(phase_ends, 0, issue.phase + 1))
-
-        # The command at work, as far as it can be another one.
-        with m.If(self.done):
-            m.d.sync += active.eq(0)
+    def _note_command(self, m: Module, accepts: Value) -> None:
+        """Keep what is asked of the command at work, as far as it can be another one."""
+        program, given = self._program, self.go.payload
         with m.If(accepts):
-            m.d.sync += [active.eq(1), base.eq(given.base), *([leads.eq(given.leads)] if program.early else []),
-                         *([self.zero.eq(given.zero)] if program.commands[MAIN] else [])]
+            if program.commands[MAIN]:
+                m.d.sync += self.zero.eq(given.zero)
             if len(program.given) > 1:
                 m.d.sync += self.command.eq(given.command)
         if len(program.given) == 1:
             m.d.comb += self.command.eq(program.given[0])
-        return m
 
     def _drained(self, m: Module) -> Value:
         """Whether an issue of the next cycle that ends a pass will find the drain free, which the rows of the last pass

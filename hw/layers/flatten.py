@@ -96,25 +96,40 @@ class FlattenLayer(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, k, k_out = self._layer, self._k, self._k_out
+        layer = self._layer
         if in_order(layer):
             into(m, wiring.flipped(self.i), wiring.flipped(self.o), size=layer.inputs, width=layer.input_format.width,
                  name="pixels")
             return m
-        height = layer.grid[0]
-        words = self._words
-        vectors = height if layer.rows else 1
-        size = data.ArrayLayout(signed(layer.input_format.width), k).size
-        m.submodules.ram = ram = Ram(width=size, depth=2 * words)
+        m.submodules.ram = ram = Ram(width=self._values.size, depth=2 * self._words)
+        m.submodules.order = order = Rom(**self.images[0]._asdict())
         m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=DEPTH)
         connect(m, queue.o, wiring.flipped(self.o))
 
-        # Writing: whole vectors, of which two fit.
+        # Whole vectors come into the memory, and a value a cycle is read while the queue has room for all under way.
         vectors_held = Signal(range(3))
+        vector_read = Signal()
+        reads = Signal()
+        self._write(m, ram, vectors_held, vector_read)
+        m.d.comb += reads.eq((vectors_held != 0) & (queue.level < queue.depth - STAGES))
+
+        # Where each value lies, then its word, then the value; blocks of the vector leave through the queue.
+        stages = self._stages(m, self._walk(m, order, reads, vector_read))
+        value = self._value(m, ram, order.data, stages[0]["half"])
+        self._collect(m, queue, value, stages[-1])
+        return m
+
+    @property
+    def _values(self) -> data.ArrayLayout:
+        """The values of a block that comes."""
+        return data.ArrayLayout(signed(self._layer.input_format.width), self._k)
+
+    def _write(self, m: Module, ram: Ram, vectors_held: Signal, vector_read: Value) -> None:
+        """Write whole vectors, of which two fit."""
+        words = self._words
         write_word = Signal(range(max(2, words)))
         write_half = Signal()
         vector_written = Signal()
-        vector_read = Signal()
         m.d.comb += [
             self.i.ready.eq(vectors_held != 2), ram.w_en.eq(self.i.valid & self.i.ready),
             ram.w_addr.eq(Mux(write_half, words, 0) + write_word), ram.w_data.eq(Value.cast(self.i.payload.data)),
@@ -126,57 +141,68 @@ class FlattenLayer(wiring.Component):
         with m.If(vector_written):
             m.d.sync += write_half.eq(~write_half)
 
-        # Reading: where each value lies, then its word, then the value.
-        lane_bits, _ = self._order_bits
-        m.submodules.order = rom = Rom(**self.images[0]._asdict())
+    def _walk(self, m: Module, order: Rom, reads: Value, vector_read: Signal) -> dict[str, Value]:
+        """Walk through the places of a vector's values; returns what is known of the value of this cycle: whether there
+        is one, and in which half, and whether it is the last of its vector or of its image."""
+        layer = self._layer
+        vectors = layer.grid[0] if layer.rows else 1
         read_index = Signal(range(max(2, layer.outputs)))
         read_half = Signal()
-        queue_has_room = Signal()
-        reads = Signal()
-        vector_ready = Signal()
         m.d.comb += [
-            queue_has_room.eq(queue.level < queue.depth - STAGES), vector_ready.eq(vectors_held != 0),
-            reads.eq(vector_ready & queue_has_room), vector_read.eq(reads & (read_index == layer.outputs - 1)),
-            rom.en.eq(1), rom.addr.eq(read_index),
+            vector_read.eq(reads & (read_index == layer.outputs - 1)),
+            order.en.eq(1), order.addr.eq(read_index),
         ]
         with m.If(reads):
             m.d.sync += read_index.eq(Mux(vector_read, 0, read_index + 1))
         with m.If(vector_read):
             m.d.sync += read_half.eq(~read_half)
-        stages: list[dict[str, Signal]] = []
-        rest = layer.outputs % k_out
-        now: dict[str, Value] = {"valid": reads, "half": read_half}
-        if rest or self._marked:
-            now["ends"] = vector_read
+
+        # Marks of the vector, as far as they are needed.
+        known: dict[str, Value] = {"valid": reads, "half": read_half}
+        if layer.outputs % self._k_out or self._marked:
+            known["ends"] = vector_read
         if self._marked and vectors > 1:
             vector = Signal(range(vectors))
-            now["final"] = vector_read & (vector == vectors - 1)
+            known["final"] = vector_read & (vector == vectors - 1)
             with m.If(vector_read):
                 m.d.sync += vector.eq(Mux(vector == vectors - 1, 0, vector + 1))
-        for n in range(STAGES):
-            later = {name: Signal(name=f"{name}_{n}", reset_less=name != "valid") for name in now}
-            m.d.sync += [later[name].eq(value) for name, value in now.items()]
-            stages.append(later)
-            now = dict(later)
-        address = Signal.like(ram.r_addr, reset_less=True)
-        lane = rom.data[:lane_bits]
-        values = Signal(data.ArrayLayout(signed(layer.input_format.width), k), reset_less=True)
-        value = Signal(signed(layer.input_format.width), reset_less=True)
-        m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(address)]
-        m.d.sync += [address.eq(Mux(stages[0]["half"], words, 0) + rom.data[lane_bits:]),
-                     Value.cast(values).eq(ram.r_data),
-                     value.eq(Array([values[j] for j in range(k)])[delay(m, lane, STAGES - 2, name="lane")])]
+        return known
 
-        # Collecting: a block of the vector, whose last value does not wait. A last block that is not full has zeros
-        # behind its values.
-        valid = stages[-1]["valid"]
-        ends = stages[-1].get("ends")
-        held = Signal(data.ArrayLayout(signed(layer.input_format.width), max(1, k_out - 1)), reset_less=True)
+    @staticmethod
+    def _stages(m: Module, known: dict[str, Value]) -> list[dict[str, Signal]]:
+        """What is known of a value, behind each of the stages on its way."""
+        stages: list[dict[str, Signal]] = []
+        for n in range(STAGES):
+            later = {name: Signal(name=f"{name}_{n}", reset_less=name != "valid") for name in known}
+            m.d.sync += [later[name].eq(value) for name, value in known.items()]
+            stages.append(later)
+            known = dict(later)
+        return stages
+
+    def _value(self, m: Module, ram: Ram, place: Value, half: Value) -> Value:
+        """The value that was asked for: its place, then its block, then the value in it."""
+        lane_bits, _ = self._order_bits
+        address = Signal.like(ram.r_addr, reset_less=True)
+        lane = place[:lane_bits]
+        values = Signal(self._values, reset_less=True)
+        value = Signal(signed(self._layer.input_format.width), reset_less=True)
+        m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(address)]
+        m.d.sync += [address.eq(Mux(half, self._words, 0) + place[lane_bits:]),
+                     Value.cast(values).eq(ram.r_data),
+                     value.eq(Array([values[j] for j in range(self._k)])[delay(m, lane, STAGES - 2, name="lane")])]
+        return value
+
+    def _collect(self, m: Module, queue: Queue, value: Value, marks: dict[str, Signal]) -> None:
+        """Collect a block of the vector, whose last value does not wait. A last block that is not full has zeros behind
+        its values."""
+        k_out, rest = self._k_out, self._layer.outputs % self._k_out
+        valid, ends = marks["valid"], marks.get("ends")
+        held = Signal(data.ArrayLayout(signed(self._layer.input_format.width), max(1, k_out - 1)), reset_less=True)
         count = Signal(range(max(2, k_out)))
         full = Signal()
         m.d.comb += [full.eq((count == k_out - 1) | (ends if rest else 0)), queue.i.valid.eq(valid & full)]
         if self._marked:
-            m.d.comb += queue.i.payload.last.eq(stages[-1].get("final", ends))
+            m.d.comb += queue.i.payload.last.eq(marks.get("final", ends))
         with m.If(valid):
             m.d.sync += count.eq(Mux(full, 0, count + 1))
         for j in range(k_out):
@@ -187,7 +213,6 @@ class FlattenLayer(wiring.Component):
             if rest and j >= rest - 1:
                 found = Mux(ends, value if j == rest - 1 else 0, found)
             m.d.comb += queue.i.payload.data[j].eq(found)
-        return m
 
 
 @unit.register

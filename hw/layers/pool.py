@@ -86,10 +86,11 @@ class PoolLayer(wiring.Component):
         m = Module()
         layer, k, kernel = self._layer, self._k, self._kernel
         height, width, down, across = layer.grid[0], self._columns, layer.output_grid[0], self._across
+
+        # Blocks come, windows grow in their memory, and whole ones leave through a queue.
         m.submodules.queue = queue = Queue(self._payload, depth=DEPTH)
         m.submodules.sums = sums = Accumulators(self._sum, depth=max(2, across * self._beats))
         serialize(m, queue.o, wiring.flipped(self.o))
-
         valid, ready, came = self._beside(m)
 
         # The place of the pixel that comes: in the image, in its window, and that of the window. Windows that cover the
