@@ -171,7 +171,9 @@ class Dispatch(wiring.Component):
             m.d.sync += reading.eq(0)
         with m.If(starts):
             m.d.sync += reading.eq(1)
-        return (self.inputs > reading) & self._fits(m, starts)
+        may_start = Signal()
+        m.d.comb += may_start.eq((self.inputs > reading) & self._fits(m, starts))
+        return may_start
 
     def _fits(self, m: Module, starts: Value) -> Value:
         """Whether there is room for all that comes of one more step."""
@@ -190,12 +192,15 @@ class Dispatch(wiring.Component):
 
         # Steps to be fetched, blocks promised: what comes and goes, and whether one more step fits.
         leaving = [(self.leaves, 1), (self.skipped, blocks)]
+        two_fit = Signal()
+        one_fits = Signal()
+        m.d.comb += [each.eq(at_most(promised, leaving, self._capacity - n * blocks)
+                             & at_most(unfetched, [(self.fetched, 1)], 2 - n))
+                     for each, n in ((two_fit, 2), (one_fits, 1))]
         m.d.sync += [
             unfetched.eq(unfetched + starts - self.fetched),
             promised.eq(promised + Mux(starts, blocks, 0) - Mux(self.skipped, blocks, 0) - self.leaves),
-            fits.eq(Mux(starts, *(
-                at_most(promised, leaving, self._capacity - n * blocks)
-                & at_most(unfetched, [(self.fetched, 1)], 2 - n) for n in (2, 1)))),
+            fits.eq(Mux(starts, two_fit, one_fits)),
         ]
         if self._reloadable:
             under_way = Signal(range(self.steps.shape().length + 1))

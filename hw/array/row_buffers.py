@@ -75,9 +75,11 @@ class RowBuffers(wiring.Component):
         ]
 
         # The block to fetch next; steps in turn use the halves of the memories.
+        last_block = Signal()
+        m.d.comb += last_block.eq(self.block == self.blocks - 1)
         with m.If(self.fetch):
-            m.d.sync += self.block.eq(Mux(self.block == self.blocks - 1, 0, self.block + 1))
-            with m.If(self.block == self.blocks - 1):
+            m.d.sync += self.block.eq(Mux(last_block, 0, self.block + 1))
+            with m.If(last_block):
                 m.d.sync += second.eq(~second)
 
         # The memories of each gate, a bank for each chain that carries rows of it.

@@ -133,10 +133,15 @@ class Sequencer(wiring.Component):
 
         # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
         # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
-        begins_clear = self._can_begin(active, chosen) & (drained | ~self._first_ends(chosen))
-        m.d.sync += clear.eq(Mux(accepts, begins_clear, Mux(moves, *(
-            self._enough(candidate.need) & (drained | ~self._if_last(candidate, leads))
-            for candidate in (next_word, word)))))
+        first_clear = Signal()
+        next_clear = Signal()
+        word_clear = Signal()
+        m.d.comb += [
+            first_clear.eq(self._can_begin(active, chosen) & (drained | ~self._first_ends(chosen))),
+            *(is_clear.eq(self._enough(m, candidate.need, name=name) & (drained | ~self._if_last(candidate, leads)))
+              for is_clear, candidate, name in ((next_clear, next_word, "next"), (word_clear, word, "word"))),
+        ]
+        m.d.sync += clear.eq(Mux(accepts, first_clear, Mux(moves, next_clear, word_clear)))
 
         # The phase of a fold.
         if fold > 1:
@@ -235,7 +240,9 @@ class Sequencer(wiring.Component):
             m.d.sync += draining.eq(draining - 1)
         with m.If(ends):
             m.d.sync += draining.eq(slots - 1)
-        return ~ends & (draining <= fold)
+        drained = Signal()
+        m.d.comb += drained.eq(~ends & (draining <= fold))
+        return drained
 
     def _sequence(self, m: Module, given: data.View) -> Value:
         """The number of the sequence of a command that comes."""
@@ -265,11 +272,14 @@ class Sequencer(wiring.Component):
         """Whether a word ends its pass: of an early program, only in the command that does not lead."""
         return word.ends & (word.alone | ~leads) if _turns(self._program) else word.ends
 
-    def _enough(self, need: Value) -> Value:
-        """Whether the command at work has the blocks that a word needs."""
+    def _enough(self, m: Module, need: Value, *, name: str) -> Value:
+        """Whether the command at work has the blocks that a word of some name needs."""
         if not any(issue.need for issues in self._program.sequences for issue in issues):
             return Const(1)
-        first, second, *inputs = (_at_least(have, need) for have in self.have)
+        vectors = ("state", "second", "input")[:len(self.have)]
+        first, second, *inputs = (Signal(name=f"{name}_has_{vector}") for vector in vectors)
+        m.d.comb += [each.eq(_at_least(have, need))
+                     for each, have in zip((first, second, *inputs), self.have, strict=True)]
         own = Mux(self.command == SECOND, second, self.zero | first | (need == 0))
         return Mux(self.command == AHEAD, inputs[0], own) if inputs else own
 

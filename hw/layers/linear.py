@@ -73,6 +73,7 @@ class LinearLayer(wiring.Component):
         if self.program.whole is not self.program:
             wiring.connect(m, engine.array, wiring.flipped(self.array))
         connect(m, queue.o, wiring.flipped(self.o))
+        last_block = Signal()
         valid = Signal()
         final = Signal()
         ends = Signal()
@@ -80,11 +81,12 @@ class LinearLayer(wiring.Component):
         last = Signal()
         m.d.comb += [
             rows.fetch.eq(rows.ready),
-            engine.fetched.eq(rows.fetch & (rows.block == self._blocks - 1)),
+            last_block.eq(rows.block == self._blocks - 1),
+            engine.fetched.eq(rows.fetch & last_block),
             engine.ends.eq(ends), engine.leaves.eq(queue.o.valid & queue.o.ready),
             ends.eq(valid & final), queue.i.valid.eq(valid), queue.i.payload.last.eq(final & last), last.eq(1),
         ]
-        m.d.sync += [valid.eq(rows.fetch), final.eq(rows.block == self._blocks - 1)]
+        m.d.sync += [valid.eq(rows.fetch), final.eq(last_block)]
         if not self._banks.single:
             m.d.comb += last.eq(step_layout(1)(element(engine.steps, finished_step)).last)
             m.d.sync += finished_step.eq(finished_step + ends)

@@ -167,6 +167,8 @@ class Pointwise(wiring.Component):
         if self._cell.own:
             collected["next"] = writes[self._cell.own].data
         padding = blocks * k - layer.hidden
+        comes = [Signal(name=f"group_{p}_comes") for p in range(phases)]
+        m.d.comb += [each.eq(valid & (at == p)) for p, each in enumerate(comes)]
         for lane in range(elements):
             cell = self._cell(layer, name=layer.name, config=self._config, levels=self._levels)
             m.submodules[f"cell_{lane}"] = cell if busy is None else EnableInserter(busy)(cell)
@@ -178,12 +180,12 @@ class Pointwise(wiring.Component):
             for p in range(phases):
                 j = p * elements + lane
                 behind = (number == blocks - 1) if j >= k - padding else Const(0)
-                with m.If(valid & (at == p)):
+                with m.If(comes[p]):
                     for name, values in collected.items():
                         m.d.sync += values[j].eq(Mux(behind, 0, getattr(cell, name)))
 
         # The block, when its last group is there.
-        m.d.comb += self.comes.eq(valid & (at == phases - 1))
+        m.d.comb += self.comes.eq(comes[-1])
         done = delay(m, self.comes, 1, name="done", reset_less=False)
         m.d.comb += [
             self.o.valid.eq(done), self.o.block.eq(delay(m, number, 1, name="done_block")),

@@ -239,9 +239,12 @@ class Queue(wiring.Component):
         for port in (write, read):
             with m.If(port.en):
                 m.d.sync += port.addr.eq(Mux(port.addr == most - 1, 0, port.addr + 1))
-        with m.If(write.en & ~read.en):
+        grows = Signal()
+        shrinks = Signal()
+        m.d.comb += [grows.eq(write.en & ~read.en), shrinks.eq(read.en & ~write.en)]
+        with m.If(grows):
             m.d.sync += [waiting.eq(waiting + 1), not_empty.eq(1), not_full.eq(waiting != most - 1)]
-        with m.If(read.en & ~write.en):
+        with m.If(shrinks):
             m.d.sync += [waiting.eq(waiting - 1), not_empty.eq(waiting != 1), not_full.eq(1)]
         m.d.sync += self.o.valid.eq(not_empty | self.o.valid & ~self.o.ready)
         return m
