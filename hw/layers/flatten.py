@@ -170,7 +170,7 @@ class FlattenLayer(wiring.Component):
 
     @staticmethod
     def _stages(m: Module, known: dict[str, Value]) -> list[dict[str, Signal]]:
-        """What is known of a value, behind each of the stages on its way."""
+        """Marks of a value, behind each of the stages on its way."""
         stages: list[dict[str, Signal]] = []
         for n in range(STAGES):
             later = {name: Signal(name=f"{name}_{n}", reset_less=name != "valid") for name in known}
