@@ -1,5 +1,5 @@
-"""Look-up tables and flip-flops that Yosys makes of drawn candidates. Factors of `circulant.hw.cost_table` are fitted
-to one half of them; the other half, drawn from another seed, is held out and shows its error."""
+"""Look-up tables and flip-flops that Yosys makes of drawn candidates. Factors of `circulant.hw.plan.families` are
+fitted to one half of them; the other half, drawn from another seed, is held out and shows its error."""
 import json
 import random
 import tempfile
@@ -8,28 +8,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from benchmarks.synthesis import occupied
+from benchmarks.synthesis import counts
 from circulant.boards.synthesis import synthesize
 from circulant.experiment import Experiment, load
-from circulant.hw import generate
-from circulant.hw.foreseen import foreseen, quantities
-from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.plan import plan
-from circulant.hw.resources import parts
+from circulant.hw import Design, generate
 from circulant.run.untrained import untrained
 from circulant.sim.refusal import Refusal
 from circulant.training.settings import CompressionSettings
 
-__all__ = ["FAMILY", "KEPT", "PARTS", "Candidate", "candidates", "experiment", "fit", "measure", "read"]
+__all__ = ["FAMILY", "KEPT", "PARTS", "Candidate", "candidates", "experiment", "made", "measure", "read"]
 
 FAMILY = "ecp5"
 PARTS = {"fitted": (27, 20), "held_out": (26, 28)}
 """Seed and number of candidates."""
-
-SUMS = {"luts": ("foreseen", "butterflies", "addresses"), "flip_flops": ("foreseen", "rotations", "memories")}
-"""Terms that the factors multiply."""
 
 KEPT = Path("docs/measured/drawn-logic.json")
 
@@ -66,6 +57,16 @@ def experiment(candidate: Candidate) -> Experiment:
         {candidate.kind: candidate.recurrent, "linear": candidate.linear}))
 
 
+def made(candidate: Candidate) -> Design:
+    """The design of a candidate.
+
+    Raises:
+        Refusal: when its budget is too small.
+    """
+    return generate(untrained(experiment(candidate), saturated=False), family=FAMILY,
+                    multipliers=candidate.multipliers, objective="throughput")
+
+
 def measure(path: Path = KEPT) -> None:
     """Synthesize candidates until the file has as many as `PARTS` says; one whose budget is too small is left out."""
     rows = read(path) if path.exists() else {name: [] for name in PARTS}
@@ -78,13 +79,12 @@ def measure(path: Path = KEPT) -> None:
                 del known[:asdict(candidate) == known[0]]
                 continue
             try:
-                design = generate(untrained(experiment(candidate), saturated=False), family=FAMILY,
-                                  multipliers=candidate.multipliers, objective="throughput")
+                design = made(candidate)
             except Refusal:
                 continue
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
                 found = synthesize(design.write(Path(folder) / "design"), FAMILY)
-            rows[name].append({"candidate": asdict(candidate), "resources": design.manifest["resources"], "found": {
+            rows[name].append({"candidate": asdict(candidate), **counts(design), "found": {
                 name: getattr(found, name)
                 for name in ("dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}})
             path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
@@ -96,25 +96,5 @@ def read(path: Path = KEPT) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def fit() -> dict[str, dict[str, float]]:
-    """The factors of `circulant.hw.cost_table` from the candidates of "fitted": least squares of relative errors.
-
-    The sums were chosen among those of three terms without a negative factor, by the error of fitted candidates that
-    are left out one by one: 5.4 % rms of look-up tables, 4.0 % of flip-flops.
-    """
-    rows: dict[str, list[list[float]]] = {name: [] for name in SUMS}
-    for row in read()["fitted"]:
-        network = untrained(experiment(candidate := Candidate(**row["candidate"])), saturated=False)
-        made, layers = parts(network, plan(network, candidate.multipliers)), len(network.layers)
-        demand = FAMILIES[FAMILY].demand(foreseen(made, layers, profile=FAMILY))
-        known = quantities(made, layers) | {"memories": sum(memory.copies for memory in made.memories)}
-        for name, truth in (("luts", occupied(FAMILY, row["found"])), ("flip_flops", row["found"]["flip_flops"])):
-            its = known | {"foreseen": getattr(demand, name).count}
-            rows[name].append([its[each] / truth for each in SUMS[name]])
-    return {name: dict(zip(SUMS[name], (round(float(each), 3) for each in np.linalg.lstsq(
-        np.array(table), np.ones(len(table)), rcond=None)[0]), strict=True)) for name, table in rows.items()}
-
-
 if __name__ == "__main__":
     measure()
-    print(fit())

@@ -1,24 +1,26 @@
-"""Logic that Yosys makes of designs, against what `circulant.hw.plan.families` estimates: look-up tables and flip-flops
-of designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
+"""Logic that Yosys makes of designs, against what `circulant.hw.plan.families` makes of their plans: look-up tables and
+flip-flops of designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import lsq_linear
 
-from benchmarks import small_cnn
-from benchmarks.synthesis import POINTS, Point, network, occupied
+from benchmarks import drawn_logic, small_cnn
+from benchmarks.synthesis import POINTS, Point, counts, foretold, network, occupied
 from circulant.boards.synthesis import synthesize
 from circulant.hw import Design, generate
-from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.sim.quantize.quantize import quantize
 
-__all__ = ["FITTED", "designs", "fit", "image", "measure"]
+__all__ = ["FITTED", "LOGIC", "OWN", "SHARED", "designs", "fit", "fitted", "image", "measure", "of_family"]
+
+LOGIC = Path("docs/measured/logic.json")
 
 MORE = [Point("lstm", 32, 64, 8, 110), Point("gru", 16, 32, 4, 40, weight_bits=18, activation_bits=24)]
 """A larger one, and one whose products take several DSP blocks."""
@@ -30,11 +32,6 @@ SHARED = (
     Point("lstm", 12, 24, 8, 50, layers=2, objective="latency"),
     Point("gru", 16, 32, 2, 30, objective="latency"),
     Point("lstm", 24, 32, 4, 48, objective="area", weight_bits=8, activation_bits=8),
-    Point("linear", 64, 48, 8, 40, layers=3, objective="area"),
-    Point("lstm", 10, 16, 16, 40, layers=2, objective="latency", weight_bits=8, activation_bits=8, levels=9),
-    Point("gru", 24, 40, 4, 60, layers=2, objective="latency", weight_bits=16),
-    Point("lstm", 16, 24, 2, 40, layers=3, objective="area", levels=6),
-    Point("gru", 12, 32, 8, 64, objective="latency", levels=6),
     Point("linear", 40, 32, 4, 16, layers=2, objective="area", weight_bits=8, activation_bits=8),
 )
 """Layers on a shared array."""
@@ -61,10 +58,15 @@ OWN = {"ice40": (
 """Small designs with few registers, by the families whose devices hold no others."""
 
 FITTED = {"ice40": tuple(f"ice40 {n}" for n in range(1, 15) if n % 3),
-          "xcu": (1, 2, 4, 5, 6, 8, 9, 11, "images 0", "images 1", "images 4", "images 5"),
-          "ecp5": (1, 2, 4, 5, 6, 8, 9, 11, 12, "images 0", "images 1", "images 5")}
-"""Designs to which the factors were fitted, so that the greatest relative error is least; `POINTS` and `MORE` by their
-numbers. The others were held out."""
+          "xcu": (1, 2, 3, 4, 5, 6, 8, 9, 11, "images 0", "images 1", "images 4", "images 5", "shared 1", "shared 3",
+                  "shared 7"),
+          "ecp5": (1, 2, 3, 4, 5, 6, 8, 9, 11, 12, "images 0", "images 1", "images 5", "shared 1", "shared 3",
+                   "shared 7")}
+"""Designs to which the factors were fitted, `POINTS` and `MORE` by their numbers. The others were held out."""
+
+SIGNED = ("operands", "tables")
+"""Terms whose factors may be less than nothing: registers lie within multipliers, and what follows a small fixed memory
+is partly constant."""
 
 
 def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
@@ -77,7 +79,7 @@ def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
         yield f"images {seed}", f"images {seed}", partial(image, seed)
 
 
-def _own(family: str) -> Iterator[tuple[str, str, Callable[[], Design]]]:
+def of_family(family: str) -> Iterator[tuple[str, str, Callable[[], Design]]]:
     """The designs of a family that has its own, generated for its memories."""
     for number, point in enumerate(OWN[family], start=1):
         yield f"{family} {number}", f"{point.title}, for {family}", partial(_recurrent, point, family)
@@ -105,7 +107,7 @@ def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, only: tuple
     """
     shared = tuple(family for family in families if family not in OWN)
     sets = [(shared, designs)] if shared else []
-    sets += [((family,), partial(_own, family)) for family in families if family in OWN]
+    sets += [((family,), partial(of_family, family)) for family in families if family in OWN]
     rows = [] if kept is None else json.loads(kept.read_text("utf-8"))["designs"]
     before = {row["design"]: other for row in rows if (other := _of_others(row, families))["found"]}
     found = {row["design"]: row for row in rows} if only else dict(before)
@@ -137,46 +139,44 @@ def _row(key: int | str, title: str, design: Design, families: tuple[str, ...]) 
     with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
         folder = design.write(Path(temporary) / "design")
         made = {family: synthesize(folder, family) for family in families}
-    return {"design": title, "resources": design.manifest["resources"],
-            "fitted": [family for family in families if key in FITTED[family]],
+    return {"design": title, **counts(design), "fitted": [family for family in families if key in FITTED[family]],
             "found": {family: {name: getattr(each, name) for name in (
                 "dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}
                 for family, each in made.items()}}
 
 
-def fit(family: str, logic: Path) -> dict[str, dict[str, float]]:
-    """The factors of `circulant.hw.plan.families`, of the kinds of bits that it has, that let the greatest relative
-    error of the designs in ``FITTED`` be least; those of operands and tables may be less than nothing.
+def fitted(family: str, logic: Path = LOGIC) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Designs that the factors of a family are fitted to, and what Yosys found."""
+    for row in json.loads(logic.read_text("utf-8"))["designs"]:
+        if family in row["fitted"]:
+            yield row, row["found"][family]
+    if family == drawn_logic.FAMILY:
+        yield from ((row, row["found"]) for row in drawn_logic.read()["fitted"])
+
+
+def fit(family: str, logic: Path = LOGIC) -> dict[str, dict[str, float]]:
+    """The factors of `circulant.hw.plan.families`, of the terms that it has: least squares of relative errors.
 
     Parameters:
         logic: figures of `measure`.
     """
-    rows = [row for row in json.loads(logic.read_text("utf-8"))["designs"] if family in row["fitted"]]
-    found = [Inventory.from_json(row["resources"]) for row in rows]
-    bits = [FAMILIES[family].quantities(each) for each in found]
+    model, rows = FAMILIES[family], list(fitted(family, logic))
+    found = [foretold(row) for row, _ in rows]
+    terms = [model.quantities(each) for each in found]
     result = {}
-    for resource, factors in (("luts", FAMILIES[family].luts), ("flip_flops", FAMILIES[family].flip_flops)):
-        names = list(factors)
-        truth = np.array([occupied(family, row["found"][family]) if resource == "luts" else
-                          row["found"][family]["flip_flops"] for row in rows], float)
-        # Memories are estimated beside the factors.
-        beside = [getattr(FAMILIES[family].demand(each), resource).count
-                  - max(0, round(sum(factor * own.get(name, 0) for name, factor in factors.items())))
-                  for each, own in zip(found, bits, strict=True)]
-        rest = 1 - np.array(beside) / truth
-        table = np.array([[each.get(name, 0.0) for name in names] for each in bits]) / truth[:, None]
-        ones = np.ones((len(rows), 1))
-        bounds = [(None if name in ("operands", "tables", "partial") else 0, None) for name in names]
-        made = linprog([*[0.0] * len(names), 1.0], A_ub=np.block([[table, -ones], [-table, -ones]]),
-                       b_ub=np.concatenate([rest, -rest]), bounds=[*bounds, (0, 1)])
-        assert made.x is not None, made.message
-        result[resource] = {name: round(float(value), 3) for name, value in zip(names, made.x, strict=False)
-                            if abs(value) > 5e-4} | {"error": round(float(made.x[-1]), 3)}
+    for resource, factors in (("luts", model.luts), ("flip_flops", model.flip_flops)):
+        truth = np.array([occupied(family, each) if resource == "luts" else each["flip_flops"] for _, each in rows])
+        held = np.array([getattr(replace(model, luts={}, flip_flops={}).demand(each), resource).count
+                         for each in found])
+        table = np.array([[each.get(name, 0) for name in factors] for each in terms]) / truth[:, None]
+        low = [-np.inf if name in SIGNED else 0 for name in factors]
+        made = lsq_linear(table, 1 - held / truth, bounds=(low, np.inf)).x
+        result[resource] = {name: round(float(value), 3) for name, value in zip(factors, made, strict=True)}
     return result
 
 
 def _line(row: dict[str, Any], family: str) -> str:
-    demand, found = FAMILIES[family].demand(Inventory.from_json(row["resources"])), row["found"][family]
+    demand, found = FAMILIES[family].demand(foretold(row)), row["found"][family]
     assert demand.luts and demand.flip_flops
     held = "" if family in row["fitted"] else "; held out"
     parts = [f"{estimate.count:,} {name} estimated, {truth:,} found ({estimate.count / truth - 1:+.0%})"

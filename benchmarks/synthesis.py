@@ -4,7 +4,7 @@ DSP blocks, block RAMs, products before mapping, and the look-up tables on the l
 cells, block sizes, widths, lanes, folds and streams; and the prediction for the designs of the papers' scale.
 """
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,21 @@ from benchmarks.rnn import layer
 from circulant.boards.device import device
 from circulant.boards.levels import Netlist
 from circulant.boards.synthesis import FAMILIES, synthesize
-from circulant.hw import generate
+from circulant.hw import Design, generate
 from circulant.hw.design import TOP
+from circulant.hw.emit.inventory import Inventory
+from circulant.hw.foreseen import logic, quantities
 from circulant.hw.plan.layer_plan import LayerPlan
 from circulant.hw.plan.plan import plan
-from circulant.hw.resources import predict
+from circulant.hw.resources import parts, predict
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_layers
 from circulant.sim.real.float_model import Model
 from circulant.sim.real.float_recurrent_layers import Gru, Lstm
 
-__all__ = ["LARGE", "POINTS", "Point", "measure", "network", "occupied"]
+__all__ = ["LARGE", "POINTS", "Point", "counts", "foretold", "measure", "network", "occupied"]
 
 FAMILY = "xcu"
 """UltraScale, that of the papers' XCKU060."""
@@ -163,6 +166,19 @@ def _point(point: Point, levels: bool) -> dict[str, Any]:
                     "levels": way.levels, "carries": way.carries, "way": [way.start, way.end],
                     "bare_products": len(netlist.bare_products())}
     return row
+
+
+def counts(design: Design) -> dict[str, Any]:
+    """Parts and logic of a design, counted, and the quantities of its plan that `foretold` takes."""
+    levels = {plan.shape.levels for plan in design.plans if isinstance(plan, LayerPlan)} or {LEVELS}
+    made = parts(design.network, design.plans)
+    return {"resources": design.counted.as_json(),
+            "quantities": quantities(made, len(design.network.layers), levels=max(levels))}
+
+
+def foretold(row: Mapping[str, Any]) -> Inventory:
+    """The inventory that is foreseen of a measured design."""
+    return replace(Inventory.from_json(row["resources"]), logic=logic(row["quantities"]))
 
 
 def occupied(family: str, found: dict[str, Any]) -> int:

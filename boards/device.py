@@ -112,11 +112,8 @@ def device(name: str) -> Device:
     return devices()[name]
 
 
-def fits(device: Device, found: "Inventory", errors: tuple[float, float] | None = None) -> Fit:
-    """The use of a device by a design. Look-up tables and flip-flops are estimated, where its logic was counted.
-
-    Parameters:
-        errors: of these estimates, shares; those of counted logic without them.
+def fits(device: Device, found: "Inventory") -> Fit:
+    """The use of a device by a design. Look-up tables and flip-flops are estimated, where its logic was foreseen.
 
     Raises:
         Refusal: when it takes more than there is, or has memories for which there is no place: every resource that it
@@ -125,7 +122,7 @@ def fits(device: Device, found: "Inventory", errors: tuple[float, float] | None 
     from circulant.hw.plan.families import FAMILIES
 
     demand = FAMILIES[device.family].demand(found)
-    taken = dict(_taken(device, demand, errors))
+    taken = dict(_taken(device, demand))
     exceeded = [f"{used} {NAMES[name]}" + _over(used) for name, used in taken.items() if used.exceeds]
     if demand.unmapped:
         exceeded.append(f"a place for {demand.unmapped:,} memories that lie in look-up tables, which it has not "
@@ -153,12 +150,12 @@ def smallest(counted: dict[str, Any]) -> Fit | None:
     return _smallest(Inventory.from_json(counted))
 
 
-def _taken(device: Device, demand: "Demand", errors: tuple[float, float] | None = None) -> Iterator[tuple[str, Taken]]:
+def _taken(device: Device, demand: "Demand") -> Iterator[tuple[str, Taken]]:
     yield "dsps", Taken(demand.dsps, device.dsps)
     yield "block_rams", Taken(demand.block_rams, device.block_rams)
-    for at, name in enumerate(("luts", "flip_flops")):
+    for name in ("luts", "flip_flops"):
         if (estimate := getattr(demand, name)) is not None:
-            yield name, Taken(estimate.count, getattr(device, name), errors[at] if errors else estimate.error)
+            yield name, Taken(estimate.count, getattr(device, name), estimate.error)
 
 
 def _over(taken: Taken) -> str:

@@ -15,37 +15,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import Plan
-from circulant.hw.foreseen import foreseen, quantities
-from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.families import FAMILIES, Demand
+from circulant.hw.foreseen import foreseen
+from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import Ladder, each_step, ladder, repeats, rung_cycles, rung_multipliers
 from circulant.hw.plan.shares import FULL, shares
-from circulant.hw.resources import layer_parts, parts
+from circulant.hw.resources import layer_parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.bitwidth_cost import layer_bits
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import flows
 
-__all__ = ["Candidates", "CostTable", "Costs", "logic"]
+__all__ = ["Candidates", "CostTable", "Costs"]
 
 CHUNK = 1 << 15
 """Candidates that are worked on together."""
 
 Ints = NDArray[np.int64]
-
-Factors = tuple[Mapping[str, float], Mapping[str, float]]
-
-RECURRENT: Mapping[str, Factors] = {
-    "ecp5": ({"foreseen": 0.468, "butterflies": 2.763, "addresses": 7.275},
-             {"foreseen": 0.888, "rotations": 0.405, "memories": 22.553})}
-"""Look-up tables and flip-flops of recurrent networks, by family: factors of what `circulant.hw.foreseen` says, of its
-quantities and of the number of memories. Fitted by `benchmarks.drawn_logic` to candidates that show no error."""
-
-PLAIN: Factors = ({"foreseen": 1.0}, {"foreseen": 1.0})
-
 
 @dataclass(frozen=True)
 class Candidates:
@@ -111,7 +98,6 @@ class CostTable:
             raise Refusal(f"Candidates of a network must take vectors or sequences to be costed together, but "
                           f"{first.name!r} takes images; plan each by itself")
         self._names = [layer.name for layer in first.layers]
-        self._factors = _factors(first, family)
         self._times, steps = np.array(repeats(first)), np.array(each_step(first))
         self._paced = steps if steps.any() else np.ones(len(steps), bool)
         self._ladders = [self._climbed(int(k), levels, streams) for k in self._sizes]
@@ -187,10 +173,10 @@ class CostTable:
             plan = self._plans[number]
             made = layer_parts(layer, plan)
             demand = self._family.demand(foreseen(made, 1, levels=self._levels, profile=self._profile))
-            luts, flip_flops = _logic(demand, made, quantities(made, 1, levels=self._levels), self._factors)
+            assert demand.luts is not None and demand.flip_flops is not None
             self.entries[known] = (plan.cycles * float(self._times[at]), plan.multipliers, demand.dsps,
                                    demand.block_rams, sum(memory.bits for memory in made.memories),
-                                   layer_bits(layer), luts, flip_flops)
+                                   layer_bits(layer), demand.luts.count, demand.flip_flops.count)
         return self.entries[known]
 
     def _network(self, k: int, weights: int, activations: int) -> Network:
@@ -202,28 +188,3 @@ class CostTable:
         network = self._network(k, 12, 16)
         return [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
                 for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False)]
-
-
-def logic(network: Network, plans: Sequence[Plan], *, family: str, levels: int = LEVELS, profile: str = "generic"
-          ) -> tuple[int, int]:
-    """Look-up tables and flip-flops of a design, the estimates of `CostTable`; of any network.
-
-    Parameters:
-        family, levels, profile: as of `CostTable`.
-    """
-    made, count = parts(network, plans), len(network.layers)
-    demand = FAMILIES[family].demand(foreseen(made, count, levels=levels, profile=profile))
-    luts, flip_flops = _logic(demand, made, quantities(made, count, levels=levels), _factors(network, family))
-    return round(luts), round(flip_flops)
-
-
-def _factors(network: Network, family: str) -> Factors:
-    recurrent = any(cells_of(layer) for layer in network.layers)
-    return RECURRENT.get(family, PLAIN) if recurrent else PLAIN
-
-
-def _logic(demand: Demand, made: Parts, known: Mapping[str, float], factors: Factors) -> list[float]:
-    memories = sum(memory.copies for memory in made.memories)
-    counts = (each.count for each in (demand.luts, demand.flip_flops) if each is not None)
-    return [sum(factor * {**known, "memories": memories, "foreseen": count}[name] for name, factor in its.items())
-            for count, its in zip(counts, factors, strict=True)]

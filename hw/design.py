@@ -1,5 +1,5 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from circulant.hw.array.plans import (
@@ -16,6 +16,7 @@ from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.foreseen import logic, quantities
 from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
@@ -51,6 +52,8 @@ class Design:
         images: memory images by file name.
         manifest: what ``manifest.json`` holds, all but the hashes of the files.
         bus: the Verilog of the wrapper for a bus by file name.
+        counted: parts and bits of logic in the RTLIL that the Verilog is written from. Those of logic in the manifest
+            are foreseen, as `circulant estimate` foresees them.
     """
 
     network: Network
@@ -59,6 +62,7 @@ class Design:
     images: dict[str, str]
     manifest: Json
     bus: dict[str, str] = field(default_factory=dict)
+    counted: Inventory = field(default_factory=Inventory)
 
     KIND = design.KIND
     VERSION = design.VERSION
@@ -177,14 +181,16 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
-        manifest |= {"resources": counted.as_json(), "family": family, "objective": objective, "alternatives": others}
+        foretold = replace(counted, logic=logic(quantities(
+            top.parts, len(network.layers), levels=levels)))
+        manifest |= {"resources": foretold.as_json(), "family": family, "objective": objective, "alternatives": others}
         manifest |= {"clock_gating": True} if clock_gating else {}
         manifest |= _dsp_blocks(counted, dsp_packing) if dsp_packing != "none" else {}
         if bus == "none":
-            return Design(network, plans, verilog, target.images, manifest)
+            return Design(network, plans, verilog, target.images, manifest, counted=counted)
         wrapper, entry = bus_verilog(manifest, family)
     return Design(network, plans, verilog, target.images, manifest | {"bus": entry},
-                  bus={FILE: wrapper})
+                  bus={FILE: wrapper}, counted=counted)
 
 
 def _dsp_blocks(counted: Inventory, packing: str) -> Json:

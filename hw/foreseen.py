@@ -1,10 +1,9 @@
-"""A design foreseen from its plan alone: products, memories and the bits of its logic, in milliseconds.
+"""A design foreseen from its plan alone: products, memories and what its logic follows from, in milliseconds.
 
-What `circulant.hw.design.generate` counts in the RTLIL takes seconds to elaborate. Products and memories are exact here
-(`circulant.hw.resources`). Bits of logic are sums over quantities of the plan, with factors that were fitted to the
-counts of 37 generated designs (``python -m benchmarks estimate --fit``); `circulant.hw.plan.families` makes look-up
-tables and flip-flops of them. On seventeen other designs of UltraScale and ECP5 the errors of both together are in
-docs/measured/estimate.json.
+To elaborate a design takes seconds. Products and memories are exact here (`circulant.hw.resources`). Bits of registers
+are a sum over quantities of the plan, with factors that were fitted to the counts of generated designs (``python -m
+benchmarks estimate --fit``); `circulant.hw.plan.families` makes look-up tables and flip-flops of them and of the
+quantities. The errors of both together against Yosys are in docs/measured/estimate.json.
 """
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -17,21 +16,13 @@ from circulant.hw.emit.profile import PROFILES
 from circulant.hw.resources import counted
 from circulant.hw.stream.pipeline import LEVELS
 
-__all__ = ["FACTORS", "foreseen", "quantities"]
+__all__ = ["REGISTERS", "foreseen", "logic", "quantities"]
 
-FACTORS: Mapping[str, Mapping[str, float]] = {
-    "registers": {"operands": 1.417, "staged operands": 3.159, "block": 1.124, "distributed": 0.248, "logic": 3.18,
-                  "segments": 0.243, "addresses": 1.422, "values": 3.249, "staged butterflies": 2.487,
-                  "staged rotations": 0.306, "layers": 120.977},
-    "sums": {"distributed": 0.075, "logic": 4.705, "addresses": 4.667, "values": 1.035, "butterflies": 3.3,
-             "staged butterflies": 0.724, "layers": 21.929},
-    "increments": {"logic": 0.422, "addresses": 1.187, "butterflies": 1.372, "rotations": 0.238, "layers": 76.076},
-    "choices": {"block": 1.911, "distributed": 0.928, "logic": 1.63, "addresses": 1.181, "values": 3.819,
-                "layers": 50.217},
-    "thresholds": {"block": 1.434, "addresses": 1.947, "values": 0.876, "rotations": 0.051,
-                   "staged rotations": 0.083},
-}
-"""Bits of each kind of logic that a unit of a quantity stands for; see `quantities`."""
+REGISTERS: Mapping[str, float] = {
+    "layers": 110.469, "operands": 1.658, "block": 0.578, "addresses": 1.759, "segments": 0.758, "logic": 1.222,
+    "distributed": 0.147, "values": 3.904, "staged operands": 3.401, "staged butterflies": 2.871,
+    "staged rotations": 0.426, "ports": 11.44}
+"""Bits of registers that a unit of a quantity stands for; see `quantities`."""
 
 
 def foreseen(made: Parts, layers: int, *, levels: int = LEVELS, profile: str = "generic") -> Inventory:
@@ -44,10 +35,15 @@ def foreseen(made: Parts, layers: int, *, levels: int = LEVELS, profile: str = "
         profile: what ``generate`` calls ``family``.
     """
     found = counted(made, PROFILES[profile])
-    known = quantities(made, layers, levels=levels)
-    found.logic = Counter({kind: round(sum(factor * known[name] for name, factor in factors.items()))
-                           for kind, factors in FACTORS.items()})
+    found.logic = logic(quantities(made, layers, levels=levels))
     return found
+
+
+def logic(known: Mapping[str, float]) -> Counter[str]:
+    """The quantities, and the bits of ``registers`` that follow from them: of both
+    `circulant.hw.plan.families.Family.demand` makes look-up tables and flip-flops."""
+    registers = sum(factor * known.get(name, 0) for name, factor in REGISTERS.items())
+    return Counter({name: round(value) for name, value in (dict(known) | {"registers": registers}).items()})
 
 
 def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, float]:
@@ -56,18 +52,23 @@ def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, f
     ``operands``, bits of the operands of products; ``block``, ``distributed``, ``logic``, bits that memories of each
     place give in a cycle; ``segments``, words of small fixed tables; ``addresses``, bits of the memories' addresses;
     ``values``, bits of spectra that transforms take in a cycle; ``butterflies``, these times the stages of the
-    transform; ``rotations``, twiddle products, bits by bits; ``layers``. What is *staged* has a register behind each
+    transform; ``rotations``, twiddle products, bits by bits; ``memories``; ``layers``; ``ports``, those of layers at a
+    shared array, and ``chosen``, bits of the spectra that it chooses from. What is *staged* has a register behind each
     step of arithmetic, or behind fewer where more levels are allowed.
     """
     steps = max(1, levels // 3)
     found: defaultdict[str, float] = defaultdict(float, layers=layers)
+    found["memories"] = sum(memory.copies for memory in made.memories)
     for count, a, b in (*made.products, *made.pairs):
         found["operands"] += count * (a + b)
     for memory in made.memories:
-        place = memory.place(PROFILES["generic"])
+        place = memory._replace(loadable=False).place(PROFILES["generic"])
         found[place] += memory.copies * memory.width
         found["addresses"] += memory.copies * max(1, (memory.depth - 1).bit_length())
         found["segments"] += memory.copies * memory.depth * (place == "logic" and not memory.writable)
+    for layers_of, width in made.shared:
+        found["ports"] += layers_of
+        found["chosen"] += (layers_of - 1) * width
     for copies, k, width in made.transforms:
         stages = float(np.log2(k))
         found["values"] += copies * k * width

@@ -56,8 +56,8 @@ ORDER = {
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics arith guard child files settings public shape artifact real vectors golden "
                      "configuration registers error quantize design exercise cosim",
-    "circulant.hw": "emit c stream reload arith array unit layers plan ports bus top resources design "
-                    "foreseen cost_table reload_words",
+    "circulant.hw": "emit c stream reload arith array unit layers plan ports bus top resources foreseen design "
+                    "cost_table reload_words",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
                         "flow asic build host program simulated projects",
 }

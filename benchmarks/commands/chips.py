@@ -17,7 +17,7 @@ from circulant.boards.placement import DEVICES
               "the time.")
 @click.option("--kept", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="Take the clocks of these earlier figures for what is not routed again.")
-@click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/foreseen.py to other designs, and print them.")
+@click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/foreseen.py, and print them.")
 @as_json
 def _estimate(path: str | None, routes: bool, kept: Path | None, fits: bool) -> None:
     """Estimates against what Yosys found (docs/measured/logic.json) and what nextpnr reaches."""
@@ -55,7 +55,7 @@ def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...], *, fewer
 def _logic(path: str | None, families: tuple[str, ...], only: tuple[str, ...], kept: Path | None, fits: bool) -> None:
     """Look-up tables and flip-flops by Yosys, against the estimate."""
     if fits:
-        click.echo(json.dumps({family: logic.fit(family, kept or estimate.LOGIC) for family in families}, indent=1))
+        click.echo(json.dumps({family: logic.fit(family, kept or logic.LOGIC) for family in families}, indent=1))
         return
     show(logic.measure(families, only=only, kept=kept, note=note), path)
 

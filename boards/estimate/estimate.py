@@ -16,18 +16,10 @@ from circulant.hw.resources import parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 
-__all__ = ["ERRORS", "CLOCK_ERROR", "Estimated", "Options", "errors", "estimate"]
-
-ERRORS = {"xcu": (0.26, 0.4), "ecp5": (0.35, 0.26)}
-"""Errors of look-up tables and flip-flops by family, shares that hold all of docs/measured/estimate.json."""
+__all__ = ["CLOCK_ERROR", "Estimated", "Options", "estimate"]
 
 CLOCK_ERROR = 0.3
 """The share by which the clock of docs/measured/estimate.json is off at the most."""
-
-
-def errors(family: str) -> tuple[float, float]:
-    """The errors of look-up tables and flip-flops, shares; a family that was not measured has 0.5 of both."""
-    return ERRORS.get(family, (0.5, 0.5))
 
 
 @dataclass(frozen=True)
@@ -138,13 +130,12 @@ def estimated(network: Network, plans: Sequence[Plan], device: Device, options: 
     require_pairs(made, options.dsp_packing, network.name)
     demand = family.demand(foreseen(made, len(network.layers), levels=options.levels, profile=family.profile.name))
     assert demand.luts is not None and demand.flip_flops is not None
-    lut_error, flip_flop_error = errors(device.family)
     return Estimated(
         device, budget=budget, multipliers=sum(each.multipliers for each in plans),
         cycles=max(plan.cycles * times for plan, times in zip(plans, repeats(network), strict=True)),
         taken={"dsps": Taken(demand.dsps, device.dsps), "block_rams": Taken(demand.block_rams, device.block_rams),
-               "luts": Taken(demand.luts.count, device.luts, lut_error),
-               "flip_flops": Taken(demand.flip_flops.count, device.flip_flops, flip_flop_error)},
+               "luts": Taken(demand.luts.count, device.luts, demand.luts.error),
+               "flip_flops": Taken(demand.flip_flops.count, device.flip_flops, demand.flip_flops.error)},
         unmapped=demand.unmapped, mhz=family.mhz(options.levels))
 
 

@@ -18,11 +18,11 @@ def measured() -> dict[str, Any]:
 
 
 def errors(family: str, *, recurrent: bool) -> dict[str, Any] | None:
-    """Errors of `circulant.hw.cost_table`: ``designs``, and by resource ``worst`` and ``rms``; None where none were
-    measured.
+    """Errors of drawn designs if the network is like them, else of all: ``designs``, and by resource ``worst`` and
+    ``rms``; None where none were measured.
 
     Parameters:
-        recurrent: whether the network is, as then the table has factors of its own.
+        recurrent: whether the network is.
     """
     own = measured()["recurrent"]
     return own if recurrent and own["family"] == family else measured().get(family)

@@ -59,7 +59,6 @@ def require_design(experiment: Experiment, data: Any) -> None:
             `circulant.boards.device.fits`.
     """
     with extras("circulant run", "amaranth"):
-        from circulant.boards.estimate.estimate import errors
         from circulant.hw.foreseen import foreseen
         from circulant.hw.plan.known_plans import plans_of
         from circulant.hw.resources import parts
@@ -76,7 +75,7 @@ def require_design(experiment: Experiment, data: Any) -> None:
         return
     made = parts(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
     found = foreseen(made, len(network.layers), levels=levels(experiment), profile=family(experiment))
-    fits(device(name), found, errors(device(name).family))
+    fits(device(name), found)
 
 
 def baseline(experiment: Experiment, folder: Path) -> Any:

@@ -234,12 +234,12 @@ def _weights(network: Network) -> Found:
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
     with extras("circulant sweep"):
         from circulant.hw import generate
-        from circulant.hw.cost_table import logic
         from circulant.hw.emit.inventory import Inventory
+        from circulant.hw.foreseen import foreseen
         from circulant.hw.plan.families import FAMILIES
         from circulant.hw.plan.known_plans import plans_of
         from circulant.hw.plan.plan import each_step, layer_multiplications
-        from circulant.hw.resources import inventory, latencies, parts
+        from circulant.hw.resources import latencies, parts
 
     options = hardware_options(experiment, network)
     design = None if measure == "plan" else generate(network, **options)
@@ -258,24 +258,17 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     found["floor_cycles"] = math.ceil(work / found["multipliers"])
     late = design.manifest if design else latencies(network, plans, max_steps=options["max_steps"])
     found |= {name: late[name] for name in ("latency_spaced", "latency_contiguous") if late[name] is not None}
+    made = parts(network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
     if design is not None:
         found["memory_bits"] = design.memory_bits
     elif not options["reloadable"]:  # Its own memories are not predicted.
-        found["memory_bits"] = sum(memory.bits for memory in parts(
-            network, plans, max_steps=options["max_steps"]).memories)
+        found["memory_bits"] = sum(memory.bits for memory in made.memories)
     if experiment.board.device != "none":
-        counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
-            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"],
-            profile=options["family"])
         part = device(experiment.board.device)
-        taken = fits(part, counted).taken
-        found |= {name: taken[name].used for name in ("dsps", "block_rams")}
+        inventory = Inventory.from_json(design.manifest["resources"]) if design else foreseen(
+            made, len(network.layers), levels=options["levels"], profile=options["family"])
+        found |= {name: taken.used for name, taken in fits(part, inventory).taken.items()}
         found["mhz"] = FAMILIES[part.family].mhz(options["levels"])
-        if design is not None:  # Its logic was counted.
-            found |= {name: taken[name].used for name in ("luts", "flip_flops")}
-        elif not options["reloadable"]:
-            found["luts"], found["flip_flops"] = logic(network, plans, family=part.family, levels=options["levels"],
-                                                       profile=options["family"])
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples))

@@ -1,6 +1,6 @@
 """Parts of units: memories, and products of two variables. Each unit states its own, `circulant.hw.resources`
 adds them up."""
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 from amaranth.hdl import Shape
@@ -15,7 +15,8 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.profile import GENERIC, Piece, Profile
 from circulant.hw.stream.pipeline import Queue
 
-__all__ = ["Memory", "Parts", "Product", "Transform", "array_parts", "engine_images", "engine_parts", "queue_memory"]
+__all__ = ["Memory", "Parts", "Product", "Shared", "Transform", "array_parts", "engine_images", "engine_parts",
+           "queue_memory"]
 
 
 class Memory(NamedTuple):
@@ -63,28 +64,36 @@ class Transform(NamedTuple):
     width: int
 
 
+class Shared(NamedTuple):
+    """An array that layers share: how many they are, and the bits of the spectra that each gives it in a cycle."""
+
+    layers: int
+    width: int
+
+
 @dataclass(frozen=True)
 class Parts:
-    """Memories and products of a unit, the transforms of its arrays, and multipliers that make two products each."""
+    """Memories and products of a unit, its transforms, multipliers that make two products each, arrays that layers
+    share."""
 
     memories: list[Memory] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     transforms: list[Transform] = field(default_factory=list)
     pairs: list[Product] = field(default_factory=list)
+    shared: list[Shared] = field(default_factory=list)
 
     def __add__(self, other: "Parts") -> "Parts":
-        return Parts(self.memories + other.memories, self.products + other.products,
-                     self.transforms + other.transforms, self.pairs + other.pairs)
+        return Parts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
     @property
     def loadable(self) -> "Parts":
         """The same with every image behind a configuration port."""
-        return Parts([each._replace(loadable=True) for each in self.memories], self.products, self.transforms,
-                     self.pairs)
+        return replace(self, memories=[each._replace(loadable=True) for each in self.memories])
 
 
 def array_parts(program: Program, *, loadable: bool = False) -> Parts:
-    """The parts of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products.
+    """The parts of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products; the
+    chains' transforms.
 
     Parameters:
         loadable: of a design in which they may be reloaded.
@@ -95,14 +104,12 @@ def array_parts(program: Program, *, loadable: bool = False) -> Parts:
     if row.slots * row.fold > 1:
         found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
     leaving_width = max(matrix.product.product.width for matrix in program.matrices)
-    coming = {(part.vector, part.column): part.product.spectrum.width
-              for matrix in program.matrices for part in matrix.parts}
     forms = pair_forms(program, row, loadable=loadable).forms or [None] * row.multipliers
     pairs = len(shape.couples) * shape.columns
     products = [Product(shape.lanes - (2 * pairs if form else 0), a, b)
                 for form, (a, b) in zip(forms, row.widths, strict=True)]
     made = Parts(found, [each for each in products if each.copies],
-                 [Transform(shape.chains, k, leaving_width), *(Transform(1, k, width) for width in coming.values())],
+                 [Transform(shape.chains, k, leaving_width)],
                  [Product(pairs, form.word, form.data) for form in forms if form])
     return made.loadable if loadable else made
 
@@ -113,6 +120,9 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
     found = array_parts(program, loadable=loadable) if program.whole is program else Parts()
     k = program.matrices[0].product.block_size
     found.memories.append(Memory(program.shape.columns, k * banks.width, banks.depth))
+    found.transforms.append(Transform(banks.aside, k, banks.x.spectrum.width))
+    if banks.h is not None:
+        found.transforms.append(Transform(1, k, banks.h.spectrum.width))
     for matrix in program.matrices:
         places = matrix.places(program.shape)
         found.memories.append(

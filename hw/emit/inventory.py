@@ -49,7 +49,7 @@ class Inventory:
     Parameters:
         products: multiplications of two variables by the bits of their operands, the wider first.
         memories: by words, bits of a word, and where they lie; see `circulant.hw.emit.profile.Profile`.
-        logic: bits by their kinds, see `LOGIC`.
+        logic: bits by their kinds, see `LOGIC`; what is foreseen has those of `circulant.hw.foreseen.logic`.
         pairs: multipliers of two products, see `circulant.hw.arith.packed_product`, likewise by their operands.
     """
 
@@ -77,7 +77,7 @@ class Inventory:
     def as_json(self) -> Json:
         return {"products": [[count, *key] for key, count in sorted(self.products.items())],
                 "memories": [[count, *key] for key, count in sorted(self.memories.items())],
-                "logic": {kind: self.logic[kind] for kind in LOGIC},
+                "logic": dict(self.logic),
                 **({"pairs": [[count, *key] for key, count in sorted(self.pairs.items())]} if self.pairs else {})}
 
     @classmethod

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import Out
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.lanes import LaneArray, array_images
 from circulant.hw.array.line_shape import LineBufferShape
-from circulant.hw.array.parts import Parts, array_parts, queue_memory
+from circulant.hw.array.parts import Parts, Transform, array_parts, queue_memory
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.lines import LineBuffer
@@ -74,7 +74,9 @@ class ConvLayer(wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        return array_parts(self._program) + Parts([self._lines.memory, queue_memory(self._queue)])
+        product = self._shape.layer.product
+        return array_parts(self._program) + Parts([self._lines.memory, queue_memory(self._queue)], transforms=[
+            Transform(1, product.block_size, product.spectrum.width)])
 
     @property
     def latency(self) -> int:

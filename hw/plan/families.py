@@ -1,8 +1,8 @@
 """Families of FPGAs: the forms of their multipliers, block RAMs and look-up tables, and what logic takes of them.
 
-One table, which the prediction and the fit of a device read. What logic takes is an estimate: a sum over the bits of a
-design by their kinds (`hw.emit.inventory.LOGIC`), with factors that were fitted to what Yosys made of designs;
-``python -m benchmarks synthesis`` shows its error on others.
+One table, which the prediction and the fit of a device read. What logic takes is an estimate: a sum over the bits that
+`circulant.hw.foreseen` foresees from a plan, with factors that were fitted to what Yosys made of designs;
+``python -m benchmarks estimate`` shows its error on others.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,8 +59,8 @@ class Family:
             count block RAMs.
         tables: the same of a memory of look-up tables, the size in look-up tables; none where a family has no memory
             that is read without a clock edge.
-        luts, flip_flops: factors of the estimates by kinds of bits.
-        errors: of both estimates, shares.
+        luts, flip_flops: factors of the estimates by `quantities`.
+        errors: of both estimates, shares that hold all measured designs.
         cycle: (ns, ns): the time that a path takes besides its levels of logic, and that of each level with its wires.
     """
 
@@ -93,13 +93,13 @@ class Family:
         return memory.copies * sum(_least(self.blocks, words, bits) for words, bits in blocks)
 
     def demand(self, found: Inventory) -> Demand:
-        """The demand of a design; logic only where it was counted."""
+        """The demand of a design; logic only where it was foreseen."""
         dsps = sum(count * self.dsps(a, b) for each in (found.products, found.pairs) for (a, b), count in each.items())
         rams = sum(count * _least(self.blocks, words, width)
                    for (words, width, style), count in found.memories.items() if style == "block" and words > 1)
         distributed = {key: count for key, count in found.memories.items() if key[2] == "distributed"}
         unmapped = 0 if self.tables else sum(distributed.values())
-        if not found.logic:
+        if "layers" not in found.logic:
             return Demand(dsps, rams, unmapped=unmapped)
         bits = self.quantities(found)
         held = sum(count * _least(self.tables, words, width) for (words, width, _), count in distributed.items()
@@ -112,14 +112,10 @@ class Family:
                       Estimate(flip_flops + stored, self.errors[1]), unmapped)
 
     def quantities(self, found: Inventory) -> dict[str, float]:
-        """Bits by kind that the estimates multiply: those of the logic; ``tables``, of fixed memories without a place
-        in block RAM; ``operands``, of the products, whose registers may lie within multipliers; ``partial``, of the
-        sums behind a product of several multipliers."""
+        """Quantities that the estimates multiply: those of the logic, see `circulant.hw.foreseen.quantities`, and
+        ``tables``, bits of the words of fixed memories without a place in block RAM."""
         return {**found.logic,
-                "tables": sum(count * width for (_, width, style), count in found.memories.items() if style == "logic"),
-                "operands": sum(count * (a + b) for (a, b), count in (found.products + found.pairs).items()),
-                "partial": sum(count * (a + b) * max(0, self.dsps(a, b) - 1)
-                               for (a, b), count in (found.products + found.pairs).items())}
+                "tables": sum(count * width for (_, width, style), count in found.memories.items() if style == "logic")}
 
 
 def _least(forms: Sequence[tuple[int, int, float]], words: int, width: int) -> float:
@@ -135,27 +131,27 @@ _XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4,
 
 _EIGHTEEN = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1)
 
-_LUT6 = {"increments": 0.733, "choices": 0.224, "registers": 0.261, "operands": 0.35, "tables": -3.586}
-_FF6 = {"registers": 0.799, "operands": -1.143, "tables": -0.71}
-_LUT4 = {"increments": 0.822, "choices": 0.345, "thresholds": 0.441, "registers": 0.472, "tables": -4.26}
-_FF4 = {"registers": 1.143, "operands": -1.602, "tables": -4.301}
-_LUT_ICE = {"registers": 0.366, "sums": 0.875, "increments": 0.468, "tables": -0.96}
-_FF_ICE = {"registers": 0.974, "thresholds": 0.137, "operands": -2.614}
-"""Registers stand for what lies between them. What is wide and read from a fixed memory of a few words is partly
-constant, and so is what follows it."""
+_LUT6 = {"registers": 0.362, "tables": -2.627, "rotations": 0.336, "distributed": 0.836}
+_FF6 = {"registers": 0.776, "tables": -2.992}
+_LUT4 = {"butterflies": 2.137, "rotations": 0.691, "distributed": 1.41, "block": 3.126, "operands": 2.283}
+_FF4 = {"registers": 0.955, "tables": -1.962, "block": 2.527, "operands": -1.213}
+_LUT_ICE = {"butterflies": 3.761, "block": 2.291, "operands": 2.787}
+_FF_ICE = {"registers": 0.763, "distributed": 0.516, "operands": -0.931}
+"""Registers stand for what lies between them, too. What is wide and read from a fixed memory of a few words is partly
+constant, and so is what follows it. Terms were chosen by the error of fitted designs that are left out one by one."""
 
 FAMILIES = {
     "xcu": Family(DSPS[27, 18], PROFILES["xilinx"], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6,
-                  flip_flops=_FF6, errors=(0.15, 0.2)),
+                  flip_flops=_FF6, errors=(0.16, 0.26)),
     "xc7": Family(DSPS[25, 18], PROFILES["xilinx"], _XILINX, tables=((32, 6, 4), (64, 3, 4)), luts=_LUT6,
-                  flip_flops=_FF6, errors=(0.2, 0.25), cycle=(1.4, 0.8)),
+                  flip_flops=_FF6, errors=(0.22, 0.32), cycle=(1.4, 0.8)),
     "ecp5": Family(DSPS[18, 18], PROFILES["ecp5"], _EIGHTEEN, tables=((16, 4, 6),), luts=_LUT4, flip_flops=_FF4,
-                   errors=(0.3, 0.15), cycle=(1.5, 1.9)),
+                   errors=(0.23, 0.2), cycle=(1.5, 1.9)),
     "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
                     errors=(0.5, 0.5), cycle=(1.5, 1.4)),
     "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
                     tuple((*form, 1) for form in PROFILES["ice40"].forms), luts=_LUT_ICE,
-                    flip_flops=_FF_ICE, errors=(0.12, 0.1), cycle=(2.0, 3.0)),
+                    flip_flops=_FF_ICE, errors=(0.1, 0.13), cycle=(2.0, 3.0)),
     "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
                        ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),
                        tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5), cycle=(1.6, 1.2)),

@@ -58,7 +58,8 @@ LAYERS = [
 
 
 RESOURCES = {"products": [[18, 16, 12], [2, 24, 20]], "memories": [[4, 100, 30, "block"], [2, 20, 16, "distributed"]],
-             "logic": {"registers": 3000, "sums": 1000, "choices": 1000}}
+             "logic": {"layers": 2, "registers": 3000, "butterflies": 400, "rotations": 300, "block": 200,
+                       "distributed": 40, "operands": 600}}
 """Of which an ECP5 makes 18 + 8 multipliers."""
 
 

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.issue import SPECTRA, issues_of
 from circulant.hw.array.lanes import LaneArray, array_images, row_shape
 from circulant.hw.array.output_pipeline import chain_output
-from circulant.hw.array.parts import Parts, array_parts
+from circulant.hw.array.parts import Parts, Shared, array_parts
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
@@ -69,7 +69,9 @@ class SharedArray(wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        return array_parts(self._program, loadable=self._config is not None)
+        row = row_shape(self._program)
+        return array_parts(self._program, loadable=self._config is not None) + Parts(
+            shared=[Shared(self._count, row.columns * row.k * row.data_width)])
 
     @property
     def images(self) -> list[Image]:

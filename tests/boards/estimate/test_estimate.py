@@ -3,9 +3,10 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.synthesis import Point, network
-from circulant.boards.device import Device, device
+from circulant.boards.device import Device, device, fit_of
 from circulant.boards.estimate.estimate import Options, estimate
 from circulant.hw import generate
+from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.sim.refusal import Refusal
 
@@ -14,18 +15,26 @@ POINT = Point("gru", 12, 20, 4, 15)
 THROUGHPUT = Options(multipliers=15, objective="throughput")
 
 
-def test_an_estimate_is_the_design_that_is_generated():
-    made = network(POINT)
-    design = generate(made, multipliers=15, family="ecp5", objective="throughput")
-    found = estimate(made, device("LFE5U-25F"), THROUGHPUT)
+@pytest.mark.parametrize(("point", "name", "levels", "reloadable"), [
+    (POINT, "LFE5U-25F", 4, False),
+    (replace(POINT, layers=2, multipliers=30, objective="latency"), "XC7A100T", 6, False),
+    (replace(POINT, objective="latency"), "XCKU060", 4, True)])
+def test_an_estimate_is_the_design_that_is_generated(point, name, levels, reloadable):
+    """One estimate for ``estimate`` and for ``generate``, of an array for each layer and of one for all."""
+    made, part = network(point), device(name)
+    options = Options(multipliers=point.multipliers, objective=point.objective, levels=levels, reloadable=reloadable)
+    found = estimate(made, part, options)
+    design = generate(made, multipliers=point.multipliers, family=FAMILIES[part.family].profile.name, levels=levels,
+                      objective=point.objective, reloadable=reloadable)
     assert (found.multipliers, found.cycles) == (design.multipliers, design.manifest["layers"][0]["cycles"])
-    from circulant.hw.emit.inventory import Inventory
-
-    counted = FAMILIES["ecp5"].demand(Inventory.from_json(design.manifest["resources"]))
-    assert (found.taken["dsps"].used, found.taken["block_rams"].used) == (counted.dsps, counted.block_rams)
-    assert found.taken["luts"].used == pytest.approx(counted.luts.count, rel=0.2)
-    assert found.taken["flip_flops"].used == pytest.approx(counted.flip_flops.count, rel=0.25)
-    assert found.fits and not found.doubts and found.profile == "ecp5"
+    if not reloadable:
+        assert fit_of(name, design.manifest["resources"]).as_json()["resources"] == {
+            each: taken.as_json() for each, taken in found.taken.items()}
+    counted = FAMILIES[part.family].demand(Inventory.from_json(design.manifest["resources"]))
+    assert found.taken["dsps"].used == counted.dsps
+    assert (found.taken["luts"].used, found.taken["flip_flops"].used) == (
+        counted.luts.count, counted.flip_flops.count)
+    assert found.fits and not found.doubts
 
 
 def test_what_is_short_is_named_with_its_amount():

@@ -164,7 +164,7 @@ def test_a_device_gives_shares(finished):
 
 
 def test_what_may_not_fit_is_a_warning_of_the_report(finished, monkeypatch):
-    monkeypatch.setitem(families.FAMILIES, "ecp5", replace(FAMILIES["ecp5"], luts={"sums": 24.0}, errors=(0.1, 0.1)))
+    monkeypatch.setitem(families.FAMILIES, "ecp5", replace(FAMILIES["ecp5"], luts={"block": 120.0}, errors=(0.1, 0.1)))
     run = Run(finished.folder, replace(finished.experiment, board=Board("LFE5U-25F")))
     make_generated(run)
     make_simulated(run)
