@@ -142,7 +142,7 @@ def _operations(described: dict[str, Any], made: Network, vectors: Vectors, figu
     found["dense_operations"] = sum(
         2 * product.weights.size * product.block_size * (steps if in_steps else 1)
         * math.prod(getattr(layer, "output_grid", ()))  # A convolution multiplies once for each pixel that it gives.
-        for layer, in_steps in zip(made.layers, each_step(made), strict=True) for product in matrices(layer).values())
+        for layer, in_steps in zip(made.stages, each_step(made), strict=True) for product in matrices(layer).values())
     if "energy_nj_total" in figures:
         found |= {f"pj_per_{name[:-1]}": round(1e3 * figures["energy_nj_total"] / count, 4)
                   for name, count in list(found.items())}

@@ -134,7 +134,7 @@ def measure(*, model: str, run: str | None, multipliers: int, images: int, epoch
         "images_per_s_at_200_mhz": CLOCK / cycles, "cycles_planned": planned,
         "latency_spaced": verified.latency_spaced,
         "latency_contiguous": verified.latency_contiguous, "memory_bits": design.memory_bits,
-        "seconds_training_and_golden": seconds_golden, "slowest_layer": golden.layers[slowest].name,
+        "seconds_training_and_golden": seconds_golden, "slowest_layer": golden.stages[slowest].name,
     }
     trained = f"run folder of {golden.name}" if run else "weights that were given" if weights else (
         f"{epochs} epoch{'s' if epochs != 1 else ''} on {subset or 'all'} training samples")

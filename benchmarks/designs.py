@@ -88,7 +88,7 @@ def of_shape(name: str, shape: Shape) -> Network:
     if "cell" in shape.model:
         block = shape.block
         assert isinstance(block, int)
-        return quantize(Model(name, shape.sample[-1], True, (layer(**shape.model, block=block),)), data)
+        return quantize(Model.chain(name, shape.sample[-1], True, (layer(**shape.model, block=block),)), data)
     settings = ModelSettings(**shape.model)
     model = build(settings, shape.sample, 10, seed=0)
     model = initialise(model, assign(model, shape.block, settings.dense)).eval()

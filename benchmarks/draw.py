@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from circulant.sim.quantize.bitwidths import WEIGHT_SCALES
 from circulant.sim.real import float_model
-from circulant.sim.real.float_model import Layer, Model
+from circulant.sim.real.float_model import Model, Stage
 from circulant.sim.shape.window import Grid, Window
 
 __all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "recurrent_layers"]
@@ -61,19 +61,20 @@ def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = N
         inputs, steps = int(rng.integers(1, 12)), int(rng.integers(1, 7))
         layers = recurrent_layers(rng, inputs, cells, [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)])
         layers = _over_time(more, layers)
-        model, data = Model(f"fuzz_{seed}", inputs, True, layers), rng.normal(0, 1, (samples, steps, inputs))
+        model, data = Model.chain(f"fuzz_{seed}", inputs, True, layers), rng.normal(0, 1, (samples, steps, inputs))
         streams = int(rng.integers(1, 4)) if kind == "recurrent" else 1
         data = np.concatenate([data] * streams)  # Full rounds of interleaved sequences.
     elif kind == "perceptron":
         inputs = int(rng.integers(1, 40))
         plain = _perceptron(rng, inputs, int(rng.integers(1, 4)))
-        model = Model(f"fuzz_{seed}", inputs, False, tuple(_summed(more, plain)))
+        model = Model.chain(f"fuzz_{seed}", inputs, False, tuple(_summed(more, plain)))
         data = rng.normal(0, 1, (samples, inputs))
     else:
         channels = int(rng.integers(1, 5))
         grid = (int(rng.integers(1, 9)), 1 if kind == "signal" else int(rng.integers(1, 9)))
         shape = (channels, *grid[:1 if kind == "signal" else 2])
-        model = Model(f"fuzz_{seed}", channels, False, tuple(_image(rng, channels, grid, kind == "image rows")), shape)
+        layers = tuple(_image(rng, channels, grid, kind == "image rows"))
+        model = Model.chain(f"fuzz_{seed}", channels, False, layers, shape)
         data = rng.uniform(-1, 1, (samples, *shape))
     several = model.layers[-1].outputs > 1
     return Drawn(kind, model=model, data=data, widths=bit_widths(rng), multipliers=int(rng.choice([1, 8, 40])),
@@ -93,14 +94,14 @@ def _columns(rng: np.random.Generator, k: int, rows: int, columns: int, *groups:
     return rng.normal(0, 1 / np.sqrt(columns), (*groups, -(-rows // k), -(-columns // k), k))
 
 
-def _linear(rng: np.random.Generator, name: str, inputs: int, outputs: int, *, relu: bool = False) -> Layer:
+def _linear(rng: np.random.Generator, name: str, inputs: int, outputs: int, *, relu: bool = False) -> Stage:
     k = int(rng.choice(BLOCKS))
     return float_model.Linear(name, inputs, outputs=outputs, weight=_columns(rng, k, outputs, inputs),
                               bias=rng.normal(0, 0.5, outputs), relu=relu)
 
 
-def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Layer]:
-    layers: list[Layer] = []
+def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Stage]:
+    layers: list[Stage] = []
     for n in range(depth):
         outputs = int(rng.integers(1, 40 if n < depth - 1 else 9))
         layers.append(_linear(rng, f"fc{n}", inputs, outputs, relu=bool(rng.integers(2))))
@@ -108,7 +109,7 @@ def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Layer
     return layers
 
 
-def _summed(rng: np.random.Generator, layers: list[Layer]) -> list[Layer]:
+def _summed(rng: np.random.Generator, layers: list[Stage]) -> list[Stage]:
     """The layers, and at times behind one of them a residual sum of vectors."""
     if rng.random() < 0.6:
         return layers
@@ -121,9 +122,9 @@ def _summed(rng: np.random.Generator, layers: list[Layer]) -> list[Layer]:
     return [*layers[:at + 1], made, *layers[at + 1:]]
 
 
-def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], blocks: list[int]) -> tuple[Layer, ...]:
+def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], blocks: list[int]) -> tuple[Stage, ...]:
     """Recurrent layers, one for each of ``cells``, and a fully connected one; their block sizes are ``blocks``."""
-    layers: list[Layer] = []
+    layers: list[Stage] = []
     for n, (cell, k) in enumerate(zip(cells, blocks, strict=False)):
         returns = "sequence" if n < len(cells) - 1 or rng.random() < 0.5 else "last"
         layers.append(_recurrent(rng, cell, name=f"layer_{n}", inputs=inputs, hidden=int(rng.integers(1, 2 * k + 8)),
@@ -135,7 +136,7 @@ def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], bl
     return tuple(layers)
 
 
-def _over_time(rng: np.random.Generator, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+def _over_time(rng: np.random.Generator, layers: tuple[Stage, ...]) -> tuple[Stage, ...]:
     """The layers, and at times where they give every step a mean or a maximum over all of them."""
     if getattr(layers[-2], "returns", "") != "sequence" or rng.random() < 0.5:
         return layers
@@ -144,7 +145,7 @@ def _over_time(rng: np.random.Generator, layers: tuple[Layer, ...]) -> tuple[Lay
 
 
 def _recurrent(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: int, k: int,
-               returns: str) -> Layer:
+               returns: str) -> Stage:
     if not cell.startswith("bidirectional"):
         return _cell(rng, cell, name=name, inputs=inputs, hidden=hidden, k=k, returns=returns)
     forward, backward = (_cell(rng, cell.split()[1], name=f"{name}.{direction}", inputs=inputs, hidden=hidden, k=k,
@@ -188,9 +189,9 @@ def _conv(rng: np.random.Generator, name: str, channels: int, outputs: int, grid
                             bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2)))
 
 
-def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> list[Layer]:
+def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> list[Stage]:
     """Convolutions, with poolings, scales and residual sums between them; then vectors, or steps where ``rows``."""
-    layers: list[Layer] = []
+    layers: list[Stage] = []
     for n in range(int(rng.integers(1, 4))):
         outputs, window = int(rng.integers(1, 9)), _window(rng, grid)
         layers.append(_conv(rng, f"conv{n}", channels, outputs=outputs, grid=grid, window=window))
@@ -221,7 +222,7 @@ def _scale(rng: np.random.Generator, name: str, channels: int) -> Any:
                              bool(rng.integers(2)))
 
 
-def _residual(rng: np.random.Generator, name: str, channels: int, grid: Grid) -> Layer:
+def _residual(rng: np.random.Generator, name: str, channels: int, grid: Grid) -> Stage:
     """A residual sum around a convolution that keeps the size; at times with a scale beside it."""
     body = _conv(rng, f"{name}_body", channels, outputs=channels, grid=grid, window=Window((3, 3), padding=(1, 1)))
     shortcut = (_scale(rng, f"{name}_shortcut", channels),) if rng.integers(2) else ()

@@ -54,7 +54,7 @@ def gru64() -> Network:
     layer = float_model.Gru("gru", inputs=INPUTS, hidden=HIDDEN, weight_ih=rng.normal(0, 0.2, (3, p, q, BLOCK)),
                             weight_hh=rng.normal(0, 0.2, (3, p, p, BLOCK)), bias_ih=rng.normal(0, 0.2, (3, HIDDEN)),
                             bias_hh=rng.normal(0, 0.2, (3, HIDDEN)))
-    model = float_model.Model("gru64", INPUTS, True, (layer,))
+    model = float_model.Model.chain("gru64", INPUTS, True, (layer,))
     return quantize(model, rng.normal(size=(50, STEPS, INPUTS)))
 
 

@@ -45,9 +45,9 @@ class Drawn:
 
     @property
     def title(self) -> str:
-        sizes = " → ".join(str(layer.outputs) for layer in self.network.layers)
+        sizes = " → ".join(str(layer.outputs) for layer in self.network.stages)
         blocks = ", ".join(map(str, self.blocks))
-        return (f"{', '.join(self.cells)}: {self.network.inputs} → {sizes}, k = {blocks}, "
+        return (f"{', '.join(self.cells)}: {self.network.flow.size} → {sizes}, k = {blocks}, "
                 f"{self.widths['weight_bits']}×{self.widths['activation_bits']} bits"
                 + (f", {self.streams} streams" if self.streams > 1 else ""))
 
@@ -69,7 +69,7 @@ def draw(seed: int) -> Drawn:
         widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
                   "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19))}
         inputs = int(rng.integers(1, 12))
-        model = Model(f"random_{seed}", inputs, True, recurrent_layers(rng, inputs, cells, blocks))
+        model = Model.chain(f"random_{seed}", inputs, True, recurrent_layers(rng, inputs, cells, blocks))
         try:
             network = quantize(model, rng.normal(0, 1, (8, STEPS, inputs)), **widths)
         except Refusal:
@@ -101,7 +101,7 @@ def measure(*, count: int, first: int, note: Callable[[str], None] = lambda text
     for seed in range(first, first + count):
         drawn = draw(seed)
         note(f"{seed}: {drawn.title}, {drawn.design.multipliers} multipliers, fold {drawn.fold}")
-        x = np.random.default_rng(seed).normal(0, 1, (8 * drawn.streams, STEPS, drawn.network.inputs))
+        x = np.random.default_rng(seed).normal(0, 1, (8 * drawn.streams, STEPS, drawn.network.flow.size))
         start = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
             result = verify(drawn.design.write(Path(folder) / "design"), drawn.network.vectors(x))

@@ -61,8 +61,9 @@ class Drawn:
 
     @property
     def title(self) -> str:
-        layers = ", ".join(f"{layer.kind} {layer.outputs}" for layer in self.network.layers)
-        return f"{self.network.inputs} → {layers}; {', '.join(f'{name} {each}' for name, each in self.options.items())}"
+        layers = ", ".join(f"{layer.kind} {layer.outputs}" for layer in self.network.stages)
+        options = ", ".join(f"{name} {each}" for name, each in self.options.items())
+        return f"{self.network.flow.size} → {layers}; {options}"
 
     def design(self) -> Design:
         options = dict(self.options)
@@ -118,7 +119,7 @@ def draw(seed: int) -> Drawn:
                    "reloadable": kind == 3, "max_steps": SHORT if kind == 7 else STEPS}
         x = rng.normal(0, 1, (3 * streams, SHORT if kind == 7 else STEPS, inputs))
         try:
-            return Drawn(quantize(Model(f"paces_{seed}", inputs, True, layers), x, **widths), x, options)
+            return Drawn(quantize(Model.chain(f"paces_{seed}", inputs, True, layers), x, **widths), x, options)
         except Refusal:
             continue
 

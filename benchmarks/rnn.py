@@ -98,7 +98,7 @@ def schedule(*, cell: str, inputs: int, hidden: int, projection: int, block: int
     network = _network(cell, inputs, hidden=hidden, projection=projection, block=block, weight_bits=weight_bits,
                        activation_bits=activation_bits, seed=seed, rng=np.random.default_rng(seed))
     entries = [layer_entry(each, got) for each, got in
-               zip(network.layers, plan(network, multipliers, streams=streams), strict=True)]
+               zip(network.stages, plan(network, multipliers, streams=streams), strict=True)]
     figure = charts.draw(entries)
     assert figure is not None, "a recurrent layer has a chart"
     row, = charts.rows(entries)
@@ -108,8 +108,8 @@ def schedule(*, cell: str, inputs: int, hidden: int, projection: int, block: int
 
 def _network(cell: str, inputs: int, hidden: int, projection: int, block: int, weight_bits: int, activation_bits: int,
              seed: int, rng: np.random.Generator) -> Network:
-    model = Model(f"{cell}_{hidden}", inputs, True,
-                  (layer(cell, inputs, hidden, projection=projection, block=block, seed=seed),))
+    model = Model.chain(f"{cell}_{hidden}", inputs, True,
+                        (layer(cell, inputs, hidden, projection=projection, block=block, seed=seed),))
     return quantize(model, rng.normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
                     activation_bits=activation_bits)
 

@@ -48,7 +48,7 @@ def model(seed: int) -> float_model.Model:
         size = hidden
     layers.append(float_model.Linear("out", size, outputs, _first_columns(rng, k, outputs, size),
                                      rng.normal(0, 1, outputs)))
-    return float_model.Model("random", shape[0], False, tuple(layers), shape)
+    return float_model.Model.chain("random", shape[0], False, tuple(layers), shape)
 
 
 def _around(rng: np.random.Generator, seed: int, layers: list[Any], channels: int, grid: Grid) -> tuple[int, Grid]:

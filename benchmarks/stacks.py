@@ -79,7 +79,7 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
                      block=block, seed=n)
         made = replace(made, name=f"{shape.cell}{n + 1}")
         layers.append(replace(made, peephole=None) if isinstance(made, Lstm) and not shape.peephole else made)
-    model = Model(f"{shape.cell}_{shape.layers}x{shape.hidden}", inputs, True, tuple(layers))
+    model = Model.chain(f"{shape.cell}_{shape.layers}x{shape.hidden}", inputs, True, tuple(layers))
     return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
                     activation_bits=activation_bits)
 
@@ -127,7 +127,7 @@ def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective:
     issues = sample_issues([sharing], [each.elements for each in plans])
     width = -(-(max(cycle for cycle, _, _ in issues) + 1) // COLUMNS)
     lines = [f"{shape.title}, k = {block}: a character is {width} cycles, from the last block of a sample on"]
-    for n, served in enumerate(made.layers):
+    for n, served in enumerate(made.stages):
         for name, command in (("x", AHEAD), ("h", MAIN)):
             works = {cycle // width for cycle, at, which in issues if (at, which) == (n, command)}
             line = "".join(name if at in works else " " for at in range(COLUMNS))
@@ -143,14 +143,14 @@ def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective
         plans = plan(made, multipliers, **chosen)
         late = sample_latencies(made, plans, [(values(unit.i), values(unit.o)) for unit in Top(made, plans).units])
     found: dict[str, Any] = {
-        "cell": shape.cell, "layers": shape.layers, "inputs": made.inputs, "hidden": shape.hidden,
+        "cell": shape.cell, "layers": shape.layers, "inputs": made.flow.size, "hidden": shape.hidden,
         "projection": shape.projection, "block": block, **chosen,
         "multipliers": sum(each.multipliers for each in plans),
-        "floor_cycles": -(-sum(map(layer_multiplications, made.layers)) // multipliers),
+        "floor_cycles": -(-sum(map(layer_multiplications, made.stages)) // multipliers),
         "cycles_predicted": max(each.cycles for each in plans), "predicted": late,
         "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
     if steps:
-        x = np.random.default_rng(1).normal(0, 0.5, (2 * streams, steps, made.inputs))
+        x = np.random.default_rng(1).normal(0, 0.5, (2 * streams, steps, made.flow.size))
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
             design = generate(made, multipliers=multipliers, **chosen)
             design.write(Path(folder) / "design")

@@ -107,7 +107,7 @@ def network(point: Point) -> Network:
         layers.append(_layer(replace(point, inputs=layers[-1].outputs), rng))
     if point.layers > 1:
         layers = [replace(each, name=f"{each.name}{n}") for n, each in enumerate(layers, start=1)]
-    model = Model("point", point.inputs, bool(steps), tuple(layers))
+    model = Model.chain("point", point.inputs, bool(steps), tuple(layers))
     return quantize(model, rng.normal(0, 0.5, (8, *steps, point.inputs)), weight_bits=point.weight_bits,
                     activation_bits=point.activation_bits)
 
@@ -173,7 +173,7 @@ def counts(design: Design) -> dict[str, Any]:
     levels = {plan.shape.levels for plan in design.plans if isinstance(plan, LayerPlan)} or {LEVELS}
     made = parts(design.network, design.plans)
     return {"resources": design.counted.as_json(),
-            "quantities": quantities(made, len(design.network.layers), levels=max(levels))}
+            "quantities": quantities(made, len(design.network.stages), levels=max(levels))}
 
 
 def foretold(row: Mapping[str, Any]) -> Inventory:

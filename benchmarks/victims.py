@@ -14,7 +14,7 @@ from circulant.sim.error.ranges import analyse
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_image_layers, float_layers, float_recurrent_layers
+from circulant.sim.real import float_image_layers, float_joins, float_layers, float_recurrent_layers
 from circulant.sim.real.float_model import Model as Reference
 from circulant.sim.shape.window import Window
 from circulant.training.settings import ModelSettings
@@ -49,9 +49,9 @@ def networks(rng: np.random.Generator) -> dict[str, Network]:
     lstm = float_recurrent_layers.Lstm("lstm", inputs=8, hidden=6, outputs=5, weight_ih=matrix(6, 8, 4, 4),
                              weight_hh=matrix(6, 5, 4, 4), bias_ih=bias(4, 6), bias_hh=bias(4, 6),
                              projection=matrix(5, 6, 4), peephole=bias(3, 6), returns="last")
-    both = float_layers.Bidirectional("both", gru("both.forward", 4, 6, "before"), gru("both.backward", 4, 6, "before"))
+    both = float_joins.Bidirectional("both", gru("both.forward", 4, 6, "before"), gru("both.backward", 4, 6, "before"))
     window, grid = Window((3, 3), (1, 1), (1, 1)), (6, 6)
-    residual = float_image_layers.Residual("sum", 4, grid=grid, body=(
+    residual = float_joins.Residual("sum", 4, grid=grid, body=(
         float_image_layers.Conv("inner", inputs=4, outputs=4, grid=grid, window=window, weight=matrix(4, 4, 4, 9),
                                 bias=bias(4), relu=True),),
         shortcut=(float_image_layers.Scale("scale", 4, bias(4), bias(4)),), relu=True)
@@ -59,9 +59,9 @@ def networks(rng: np.random.Generator) -> dict[str, Network]:
                                         weight=matrix(4, 2, 4, 9), bias=bias(4), relu=True), residual,
                 float_image_layers.Pool("pool", 4, grid, Window((2, 2), (2, 2)), "average"),
                 float_image_layers.Flatten("flatten", 4, (3, 3), "channels"), linear("linear", 36, 5, 1))
-    models = {"recurrent": Reference("victim", 4, True, (gru("gru", 4, 8), lstm, linear("linear", 5, 3))),
-              "both": Reference("both", 4, True, (both, linear("linear", 12, 3))),
-              "images": Reference("images", 2, False, pictures, (2, 6, 6))}
+    models = {"recurrent": Reference.chain("victim", 4, True, (gru("gru", 4, 8), lstm, linear("linear", 5, 3))),
+              "both": Reference.chain("both", 4, True, (both, linear("linear", 12, 3))),
+              "images": Reference.chain("images", 2, False, pictures, (2, 6, 6))}
     made = {name: quantize(model, rng.uniform(-1, 1, (12, 5, 4) if model.sequence else (12, 2, 6, 6)))
             for name, model in models.items()}
     return made | {"images": made["images"].with_argmax()}
@@ -120,8 +120,8 @@ def _design(run: Run, network: Network) -> str:
     return artifact.write_json(run.path("hardware/manifest.json"), design.KIND, design.VERSION, {
         "name": "victim", "network": network.hash, "top": "circulant_top", "verilog": ["top.v"],
         "images": ["weights.hex"], "files": design.hashes(contents), "clock": "clk", "reset": "rst",
-        "input": port("s_axis", network.input_format, network.inputs),
-        "output": {**port("m_axis", network.output_format, network.outputs), "per": "sequence"}, "multipliers": 20,
+        "input": port("s_axis", network.input_format, network.flow.size),
+        "output": {**port("m_axis", network.output_format, network.end.size), "per": "sequence"}, "multipliers": 20,
         "memory_bits": 4000, "streams": 1, "max_steps": 128, "layers": LAYERS,
         "configuration": Configuration(windows).as_json()})
 

@@ -23,9 +23,9 @@ from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.resources import layer_parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import flows
 from circulant.sim.quantize.bitwidth_cost import layer_bits
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import flows
 
 __all__ = ["Candidates", "CostTable", "Costs"]
 
@@ -187,4 +187,4 @@ class CostTable:
     def _climbed(self, k: int, levels: int, streams: int) -> list[Ladder]:
         network = self._network(k, 12, 16)
         return [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
-                for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False)]
+                for layer, flow in zip(network.stages, flows(network.flow, network.stages), strict=False)]

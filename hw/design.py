@@ -32,11 +32,11 @@ from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import flows
 from circulant.sim.public import public
 from circulant.sim.quantize.bitwidth_cost import DSPS
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.registers import BUSES
-from circulant.sim.shape.chain import flows
 
 __all__ = ["Design", "generate", "layer_entry"]
 
@@ -161,7 +161,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have at most {WORD} streams, one for each bit of a word, not "
                       f"{streams}; interleave fewer")
-    fixed = [layer for layer in network.layers if not loadable(layer)]
+    fixed = [layer for layer in network.stages if not loadable(layer)]
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have only recurrent and fully connected layers, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
@@ -182,7 +182,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
         foretold = replace(counted, logic=logic(quantities(
-            top.parts, len(network.layers), levels=levels)))
+            top.parts, len(network.stages), levels=levels)))
         manifest |= {"resources": foretold.as_json(), "family": family, "objective": objective, "alternatives": others}
         manifest |= {"clock_gating": True} if clock_gating else {}
         manifest |= _dsp_blocks(counted, dsp_packing) if dsp_packing != "none" else {}
@@ -236,14 +236,14 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     # An image is one sample, whatever steps its rows become.
     work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
             for steps, layer, plan, flow, time
-            in zip(each_step(network), network.layers, plans, flows(network.flow, network.layers)[:-1], times,
+            in zip(each_step(network), network.stages, plans, flows(network.flow, network.stages)[:-1], times,
                                                       strict=True)]
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst", "ports": port_list(top.signature),
-        "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
+        "input": port("s_axis", network.input_format, top.input_block, network.flow.size * top.pixels)
         | ({"pixels": top.pixels} if over_images else {}),
-        "output": port("m_axis", network.output_format, top.output_block, network.outputs)
+        "output": port("m_axis", network.output_format, top.output_block, network.end.size)
         | {"per": "step" if network.per_step else "sequence"}
         | ({"vectors": network.output_vectors} if network.output_vectors > 1 else {}),
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
@@ -252,7 +252,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "streams": streams_of(plans), "max_steps": top.max_steps, **late,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
-                   for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],
+                   for layer, plan, (steps, _), time in zip(network.stages, plans, work, times, strict=True)],
     } | _repeats(network, plans) | more
 
 

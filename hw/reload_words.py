@@ -1,5 +1,4 @@
 """Another network for a design that stands: the words of its memories, and where they go."""
-from dataclasses import replace
 from pathlib import Path
 
 from circulant.hw.array.plans import rebound
@@ -25,8 +24,8 @@ def writes(design: Design, network: Network) -> list[tuple[int, int]]:
     """
     configuration = design.configuration
     check_structure(design.network, network)
-    layers = tuple(renamed(layer, like.name) for layer, like in zip(network.layers, design.network.layers, strict=True))
-    texts = images(replace(network, layers=layers), rebound(design.plans, layers))
+    same = renamed(network, design.network)
+    texts = images(same, rebound(design.plans, same.stages))
     return configuration.writes({file.removesuffix(".hex"): [int(line, 16) for line in text.split()]
                                  for file, text in texts.items()})
 

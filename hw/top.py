@@ -51,8 +51,8 @@ def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: C
         steps: of a sequence at the most, for a bidirectional layer.
     """
     pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1  # side by side out of the first layer
-    aside = len(plans) > 1 and pixels > 1 and pooled_aside(network.layers[1], pixels)
-    return chain(network.layers, plans, Site(gives=pixels if aside else 1, steps=steps, config=config),
+    aside = len(plans) > 1 and pixels > 1 and pooled_aside(network.stages[1], pixels)
+    return chain(network.stages, plans, Site(gives=pixels if aside else 1, steps=steps, config=config),
                  network.flow)
 
 
@@ -91,7 +91,7 @@ class Top(wiring.Component):
                  reloadable: bool = False) -> None:
         self._network = network
         self.config = config = Config(streams=streams_of(plans)) if reloadable else None
-        paired = any(isinstance(layer, Bidirectional) for layer in network.layers)
+        paired = any(isinstance(layer, Bidirectional) for layer in network.stages)
         limited = paired and network.flow.grid is None  # The sequences that images become are of one length.
         self.max_steps = max_steps if limited else None
         self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
@@ -102,7 +102,7 @@ class Top(wiring.Component):
         first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
-        self._size = network.inputs * self.pixels  # of a vector
+        self._size = network.flow.size * self.pixels  # of a vector
         self._frame: FrameGuard | None = None
         if not network.sequence or self._size > self.input_block:
             grid = network.flow.grid
@@ -133,7 +133,7 @@ class Top(wiring.Component):
         network, units = self._network, self.units
 
         # The layers, each behind the one before.
-        between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]
+        between = [*(unit.o for unit in units), *link(m, network.stages, units, None if self.config else platform)]
 
         # The arrays that layers share, each with those that follow each other.
         asking = iter([getattr(unit, name) for unit in units for name in unit.signature.members
@@ -148,7 +148,7 @@ class Top(wiring.Component):
         head, tail = units[0].i, units[-1].o
         if self.max_steps is not None:
             m.submodules.limit = limit = Limit(
-                head.payload.shape(), blocks=-(-network.inputs // self.input_block), steps=self.max_steps)
+                head.payload.shape(), blocks=-(-network.flow.size // self.input_block), steps=self.max_steps)
             connect(m, limit.o, head)
             m.d.comb += self.overflow.eq(limit.overflow)
             head = limit.i

@@ -20,8 +20,7 @@ from circulant.hw.array.plans import Plan
 from circulant.hw.emit.image import Image
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.link import values
-from circulant.sim.golden.layers import Layer
-from circulant.sim.shape.chain import flows
+from circulant.sim.golden.stages import Stage, flows
 from circulant.sim.shape.window import Flow
 
 __all__ = ["Site", "Timed", "Unit", "chain", "heeds_marks", "loadable", "unelaborated", "unit"]
@@ -94,7 +93,7 @@ class Timed(Protocol):
 
 
 @singledispatch
-def unit(layer: Layer, plan: Plan, site: Site) -> Unit:
+def unit(layer: Stage, plan: Plan, site: Site) -> Unit:
     """The unit of a layer: a component with streams ``i`` and ``o``, its ``parts``, and its ``images``.
 
     Raises:
@@ -104,13 +103,13 @@ def unit(layer: Layer, plan: Plan, site: Site) -> Unit:
 
 
 @singledispatch
-def loadable(layer: Layer) -> bool:
+def loadable(layer: Stage) -> bool:
     """Whether the unit of a layer has its memories behind the configuration port of a reloadable design."""
     return False
 
 
 @singledispatch
-def heeds_marks(layer: Layer, *, single: bool) -> bool:
+def heeds_marks(layer: Stage, *, single: bool) -> bool:
     """Whether the unit of a layer looks at the marks of the last blocks that come, or passes them on; one that counts
     what comes does not.
 
@@ -120,7 +119,7 @@ def heeds_marks(layer: Layer, *, single: bool) -> bool:
     return True
 
 
-def chain(layers: Sequence[Layer], plans: Sequence[Plan], site: Site, flow: Flow) -> list[Unit]:
+def chain(layers: Sequence[Stage], plans: Sequence[Plan], site: Site, flow: Flow) -> list[Unit]:
     """Units in a row.
 
     Parameters:

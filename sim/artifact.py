@@ -20,7 +20,8 @@ from circulant.sim.files.schema import SHA, Int, Rule, Table, Text, require, sho
 from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sim.refusal import Refusal
 
-__all__ = ["DEPTH", "Json", "digest", "digest_arrays", "npz_hash", "read_json", "read_npz", "write_json", "write_npz"]
+__all__ = ["DEPTH", "Json", "digest", "digest_arrays", "npz_hash", "read_json", "read_json_of", "read_npz",
+           "write_json", "write_npz"]
 
 Json = dict[str, Any]
 """Object of a JSON document: values by their keys."""
@@ -76,6 +77,15 @@ def read_json(path: str | Path, kind: str, version: int, rule: Rule | None = Non
         Refusal: when the file is missing, is no regular file, no JSON or larger than a text may be, its name, version
             or hash is wrong, or its body breaks the rule.
     """
+    return read_json_of(path, kind, {version: rule})[1]
+
+
+def read_json_of(path: str | Path, kind: str, rules: Mapping[int, Rule | None]) -> tuple[int, dict[str, Any]]:
+    """Version and body of a file that may be of several versions; see `read_json`.
+
+    Parameters:
+        rules: by version, that the body keeps to; the newest first.
+    """
     path = Path(path)
     try:
         document = _parsed(files.read_bytes(path, files.TEXT_LIMIT))
@@ -85,13 +95,13 @@ def read_json(path: str | Path, kind: str, version: int, rule: Rule | None = Non
         raise Refusal(f"{path} must be a JSON file, but it is not ({files.reason(error)}); write it again") from None
     if not isinstance(document, dict):
         raise Refusal(f"{path} must hold a JSON object, not a {type(document).__name__}; write it again")
-    _check_header(path, document, kind, version)
-    sha = document.pop("hash", None)
+    _check_header(path, document, kind, *rules)
+    sha, version = document.pop("hash", None), document["version"]
     body = {key: value for key, value in document.items() if key not in ("format", "version")}
     _check_hash(path, sha, digest(body))
-    if rule is not None:
+    if (rule := rules[version]) is not None:
         require(rule, body, path)
-    return {**body, "hash": sha}
+    return version, {**body, "hash": sha}
 
 
 def write_npz(path: str | Path, kind: str, version: int, arrays: Mapping[str, NDArray[Any]], **meta: Any) -> str:
@@ -105,19 +115,20 @@ def write_npz(path: str | Path, kind: str, version: int, arrays: Mapping[str, ND
     return sha
 
 
-def read_npz(path: str | Path, kind: str, version: int, rule: Rule | None = None
+def read_npz(path: str | Path, kind: str, version: int, rule: Rule | None = None, *, former: tuple[int, ...] = ()
              ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Arrays and meta data (with ``hash``) of a file that `write_npz` wrote.
 
     Parameters:
         rule: that the meta data keep to.
+        former: older versions that are read, too.
 
     Raises:
         Refusal: when the file is missing, is no such archive, or its name, version or hash is wrong, or its meta data
             break the rule.
     """
     path = Path(path)
-    arrays, header = _read_archive(path, kind, version)
+    arrays, header = _read_archive(path, kind, (version, *former))
     _check_hash(path, header["hash"], digest({"arrays": digest_arrays(arrays), "meta": header["meta"]}))
     if rule is not None:
         require(rule, header["meta"], path)
@@ -131,10 +142,10 @@ def npz_hash(path: str | Path) -> str:
         Refusal: when it says none.
     """
     path = Path(path)
-    return str(_read_archive(path, None, None, ("header",))[1]["hash"])
+    return str(_read_archive(path, None, (), ("header",))[1]["hash"])
 
 
-def _read_archive(path: Path, kind: str | None, version: int | None, only: tuple[str, ...] = ()
+def _read_archive(path: Path, kind: str | None, versions: tuple[int, ...], only: tuple[str, ...] = ()
                   ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Arrays and header."""
     what = f"a {kind} archive" if kind else "an archive"
@@ -150,8 +161,8 @@ def _read_archive(path: Path, kind: str | None, version: int | None, only: tuple
         raise Refusal(f"{path} must be {what}, but it is not ({files.reason(error)}); write it again") from None
     if not isinstance(header, dict):
         raise Refusal(f"{path} must hold a JSON object as its header, not a {type(header).__name__}; write it again")
-    if kind is not None and version is not None:
-        _check_header(path, header, kind, version)
+    if kind is not None:
+        _check_header(path, header, kind, *versions)
     require(_HEADER, header, path)
     return arrays, header
 
@@ -193,12 +204,12 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _check_header(path: Path, header: dict[str, Any], kind: str, version: int) -> None:
+def _check_header(path: Path, header: dict[str, Any], kind: str, *versions: int) -> None:
     if header.get("format") != kind:
         raise Refusal(f"{path}: field 'format' must be {kind!r}, not {shown(header.get('format'))}; "
                       "give the right file")
-    if type(header.get("version")) is not int or header["version"] != version:
-        raise Refusal(f"{path}: field 'version' must be {version}, not {shown(header.get('version'))}; "
+    if type(header.get("version")) is not int or header["version"] not in versions:
+        raise Refusal(f"{path}: field 'version' must be {versions[0]}, not {shown(header.get('version'))}; "
                       "write the file again with this version of circulant")
 
 

@@ -165,11 +165,6 @@ def lstm(e, arrays, xs):
     return ys if e["returns"] == "sequence" else y
 
 
-def bidirectional(e, arrays, xs):
-    ahead, back = layer(e["forward"], arrays, xs), layer(e["backward"], arrays, xs[::-1])
-    return ahead + back if e["forward"]["returns"] == "last" else each(lambda a, b: a + b, ahead, back[::-1])
-
-
 def windowed(e, f, image):
     """The image of f of the list of pixels that the window sees, None outside the image."""
     down, across = each(
@@ -212,17 +207,24 @@ def flatten(e, arrays, image):
     return [flat(row) for row in image] if e["rows"] else flat(joined(image))
 
 
-def residual(e, arrays, image):
-    def added(a, b):
-        return rectified(e, each(lambda a, b: requantize(
-            (a << max(f, g) - f) + (b << max(f, g) - g), max(f, g), e["output_format"]), a, b))
+def join(e, sides, f):
+    """f of the vectors at each step, or at each pixel."""
+    if isinstance(sides[0][0], list):
+        return each(lambda *parts: join(e, parts, f), *sides)
+    return f(sides)
 
-    chains = [e["body"], e["shortcut"]]
-    ends = [chain[-1] if chain else {"output_format": e["input_format"]} for chain in chains]
-    f, g = ((end.get("product") or end.get("table") or {"output": end.get("output_format")})["output"]["frac"]
-            for end in ends)
-    sides = [in_a_row(chain, arrays, image) for chain in chains]
-    return each(lambda *rows: each(added, *rows), *sides) if "grid" in e else added(*sides)
+
+def add(e, arrays, sides):
+    fracs = [form["frac"] for form in e["input_formats"]]
+    most, form = max(fracs), e["output_format"]
+    return join(e, sides, lambda vectors: rectified(e, each(lambda *values: requantize(
+        sum(x << most - f for x, f in zip(values, fracs, strict=True)), most, form), *vectors)))
+
+
+def concat(e, arrays, sides):
+    return join(e, sides, lambda vectors: [
+        requantize(x, form["frac"], e["output_format"])
+        for vector, form in zip(vectors, e["input_formats"], strict=True) for x in vector])
 
 
 def linear(e, arrays, x):
@@ -235,21 +237,17 @@ def scale(e, arrays, x):
                              arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
 
 
-LAYERS = linear, gru, lstm, rnn, bidirectional, over_time, conv, pool, flatten, scale, residual
+LAYERS = linear, gru, lstm, rnn, over_time, conv, pool, flatten, scale, add, concat
 KINDS = {f.__name__: f for f in LAYERS} | {
     "activation": lambda e, arrays, x: activated(e, arrays, "table", x),
-    "argmax": lambda e, arrays, x: [x.index(max(x))]}
+    "argmax": lambda e, arrays, x: [x.index(max(x))],
+    "reverse": lambda e, arrays, xs: xs[::-1]}
 
 
 def layer(e, arrays, x):
-    if (e["kind"] in ("linear", "scale", "activation", "argmax") or (
-            e["kind"] == "residual" and "grid" not in e)) and isinstance(x[0], list):
+    if e["kind"] in ("linear", "scale", "activation", "argmax") and isinstance(x[0], list):
         return [layer(e, arrays, vector) for vector in x]
     return KINDS[e["kind"]](e, arrays, x)
-
-
-def in_a_row(chain, arrays, x):
-    return in_a_row(chain[1:], arrays, layer(chain[0], arrays, x)) if chain else x
 
 
 def load(folder):
@@ -257,5 +255,13 @@ def load(folder):
     network = json.loads((folder / "network.json").read_text())
     with np.load(folder / "weights.npz") as file:
         arrays = {name: file[name].tolist() for name in file.files}
-    grid = next((each.get("grid") for each in network["layers"] if each["kind"] != "activation"), None)
-    return lambda x: in_a_row(network["layers"], arrays, x if grid is None else blocks(x, grid[1]))
+    (given,), (last,) = network["inputs"], network["outputs"]
+
+    def run(x):
+        values = {given["name"]: blocks(x, given["grid"][1]) if "grid" in given else x}
+        for e in network["nodes"]:
+            taken = [values[source] for source in e["sources"]]
+            values[e["name"]] = layer(e, arrays, taken if e["kind"] in ("add", "concat") else taken[0])
+        return values[last]
+
+    return run

@@ -83,22 +83,22 @@ def taken(shown, port="m_axis"):
 
 def vectors_of(network, top, shown):
     """Output vectors, and whether tlast came with the last beat of each; it must be clear on the others."""
-    k, each = top.output_block, -(-network.outputs // top.output_block)
+    k, each = top.output_block, -(-network.end.size // top.output_block)
     words, found = taken(shown), []
     assert len(words) % each == 0
     for at in range(0, len(words), each):
         values = [word >> CONTAINER * j & (1 << CONTAINER) - 1 for _, word, _ in words[at:at + each] for j in range(k)]
         values = [value - (value >> CONTAINER - 1 << CONTAINER) for value in values]
-        assert not any(values[network.outputs:]), "what lies behind a vector must be zero"
+        assert not any(values[network.end.size:]), "what lies behind a vector must be zero"
         assert not any(last for _, _, last in words[at:at + each - 1])
-        found.append((values[:network.outputs], words[at + each - 1][2]))
+        found.append((values[:network.end.size], words[at + each - 1][2]))
     return found
 
 
 def sequences(network, lengths, seed=1):
     """Integers of the input format."""
     rng, form = np.random.default_rng(seed), network.input_format
-    return [rng.integers(form.lo, form.hi + 1, (length, network.inputs)) for length in lengths]
+    return [rng.integers(form.lo, form.hi + 1, (length, network.flow.size)) for length in lengths]
 
 
 def marked(network, top, xs):
@@ -112,6 +112,6 @@ def golden(network, xs):
     found = []
     for x in xs:
         alone = not network.sequence and network.flow.grid is None
-        rows = network.run_integers(x if alone else x[None]).reshape(-1, network.outputs).tolist()
+        rows = network.run_integers(x if alone else x[None]).reshape(-1, network.end.size).tolist()
         found += [(row, int(alone or n == len(rows) - 1)) for n, row in enumerate(rows)]
     return found

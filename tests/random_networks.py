@@ -57,7 +57,7 @@ class Random:
         return float_model.Activation(name, inputs, function, parameters)
 
     def network(self, layers, inputs, *, sequence=False, shape=(), **widths):
-        model = float_model.Model("random", inputs, sequence, tuple(layers), shape)
+        model = float_model.Model.chain("random", inputs, sequence, tuple(layers), shape)
         steps = (6,) if sequence else ()
         return quantize(model, self._rng.normal(0, 1, (20, *(shape or (*steps, inputs)))), **widths)
 
@@ -65,4 +65,4 @@ class Random:
         """Integers of the whole input format: what calibration has not shown, so that values also saturate."""
         form, grid = network.input_format, network.flow.grid
         axes = (np.prod(grid),) if grid else (steps,) if network.sequence else ()
-        return self._rng.integers(form.lo, form.hi + 1, (samples, *axes, network.inputs))
+        return self._rng.integers(form.lo, form.hi + 1, (samples, *axes, network.flow.size))

@@ -32,7 +32,7 @@ def network(*, layers=1, hidden=6, projection=0, outputs=3, returns="sequence", 
     rng = np.random.default_rng(5)
     chain.append(float_model.Linear("out", given, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-given // k), k)),
                                     rng.normal(0, 0.5, outputs)))
-    model = float_model.Model("both_ways", inputs, True, tuple(chain))
+    model = float_model.Model.chain("both_ways", inputs, True, tuple(chain))
     return quantize(model, samples.data(model), **BITS)
 
 
@@ -86,7 +86,7 @@ def test_a_number_of_steps_that_is_none_is_refused(steps):
 def test_the_manifest(returns, per):
     net = network(returns=returns)
     design = generate(net, multipliers=100, max_steps=9, objective="throughput")
-    both, out = map(layer_multiplications, net.layers)
+    both, out = map(layer_multiplications, net.stages)
     manifest, (pair, _) = design.manifest, design.plans
     assert (manifest["max_steps"], manifest["streams"], manifest["output"]["per"]) == (9, 1, per)
     assert manifest["multiplications"] == (
@@ -105,8 +105,8 @@ def test_the_memories_grow_with_the_sequences():
     """The reversed input and output and what waits for them: two sequences each."""
     net = network()
     small, large = (generate(net, multipliers=60, max_steps=steps, objective="throughput") for steps in (10, 11))
-    width, blocks_in, blocks_out = net.layers[0].input_format.width, 2, 2
-    out = net.layers[0].output_format.width
+    width, blocks_in, blocks_out = net.stages[0].input_format.width, 2, 2
+    out = net.stages[0].output_format.width
     assert large.memory_bits - small.memory_bits == 2 * (
         4 * width * blocks_in + 4 * out * blocks_out + (4 * out + 1) * blocks_out)
     assert abs(small.verilog.count("\n") - large.verilog.count("\n")) < 20
@@ -123,7 +123,7 @@ class Watched(Beats):
 def test_a_long_sequence_is_cut_and_its_parts_are_sequences(returns):
     net = network(layers=2, hidden=4, returns=returns)
     dut = Watched(net)
-    xs = [numbers(net.input_format, t, net.inputs, seed=t) for t in (3, 2, 8, 1)]
+    xs = [numbers(net.input_format, t, net.flow.size, seed=t) for t in (3, 2, 8, 1)]
     parts = [x[start:start + 3] for x in xs for start in range(0, len(x), 3)]
     ys = [np.atleast_2d(net.run_integers(x[None])[0]) for x in parts]
     wanted = blocks(ys, dut.top.output_block)
@@ -137,7 +137,7 @@ def test_a_long_sequence_is_cut_and_its_parts_are_sequences(returns):
     run(dut, source("i", blocks(xs, dut.top.input_block), came, stall=0.1),
         sink("o", went, [came], stall=0.2, quiet=800, count=len(wanted)), watch())
     assert went.payloads == wanted
-    beats = -(-net.inputs // dut.top.input_block)
+    beats = -(-net.flow.size // dut.top.input_block)
     first = (3 + 2 + 3) * beats
     assert {overflow for count, overflow in told if count < first} == {0}
     assert {overflow for count, overflow in told if count > first} == {1}
@@ -157,13 +157,13 @@ def test_without_a_bidirectional_layer_any_length_will_do():
 ])
 def test_the_verilog_equals_golden(tmp_path, returns, options):
     net = network(returns=returns, **options)
-    x = np.random.default_rng(2).uniform(-1, 1, (24, 6, net.inputs))
+    x = np.random.default_rng(2).uniform(-1, 1, (24, 6, net.flow.size))
     design = generate(net, multipliers=120, max_steps=6, objective="throughput")
     design.write(tmp_path / "design")
     result = verify(tmp_path / "design", net.vectors(x))
     assert (result.mismatches, result.first) == (0, None)
     assert result.words_compared > 3 * result.words
-    pairs = list(zip(net.layers, design.plans, strict=True))[:-1]
+    pairs = list(zip(net.stages, design.plans, strict=True))[:-1]
     assert result.cycles_per_step == design.plans[0].cycles, "memories of whole sequences take what the first one gives"
     assert result.cycles_per_sequence == max(
         sequence_cycles(each, layer_program(each, got.shape, got.spacing), got.elements, steps=6)
@@ -171,4 +171,4 @@ def test_the_verilog_equals_golden(tmp_path, returns, options):
                                                       strict=True)), "until they are full"
     lengths = np.random.default_rng(3).integers(1, 7, 24)
     mixed = verify(tmp_path / "design", net.vectors(x, lengths=lengths), stalls=False)
-    assert (mixed.mismatches, mixed.words) == (0, net.outputs * (lengths.sum() if returns == "sequence" else 24))
+    assert (mixed.mismatches, mixed.words) == (0, net.end.size * (lengths.sum() if returns == "sequence" else 24))

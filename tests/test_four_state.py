@@ -85,12 +85,13 @@ def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
     layers, shape, options = CASES[name]
     images = len(shape) == 3
     x = RNG.uniform(-1, 1, (2, *shape))
-    made = Model("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(), *([shape] if images else []))
+    made = Model.chain("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(),
+                       *([shape] if images else []))
     network = quantize(made, x, **BITS)
     design = generate(network, **options, objective="throughput")
     found = icarus.run(design.write(tmp_path / "design"), network.vectors(x), seed=1)
     assert (found.mismatches, found.first) == (0, None)
-    assert found.words >= (2 + 2 + 2) * network.outputs
+    assert found.words >= (2 + 2 + 2) * network.end.size
 
 
 GATED = [("the GRU of digits-gru", {"levels": 6}), *(
@@ -106,7 +107,8 @@ def test_a_network_whose_clocks_stop_equals_golden_from_an_unknown_start(name, m
     layers, shape, options = CASES[name]
     images = len(shape) == 3
     x = RNG.uniform(-1, 1, (2, *shape))
-    made = Model("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(), *([shape] if images else []))
+    made = Model.chain("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(),
+                       *([shape] if images else []))
     network = quantize(made, x, **BITS)
     design = generate(network, **options, **more, clock_gating=True, objective="throughput")
     assert design.manifest["clock_gating"] is True

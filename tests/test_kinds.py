@@ -11,9 +11,9 @@ from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
 from circulant.hw.unit import Site, unit
 from circulant.sim.error.error_bound import propagate
 from circulant.sim.error.ranges import layer_worst_cases
-from circulant.sim.golden.layers import Layer
-from circulant.sim.golden.rules import LAYER
+from circulant.sim.golden.rules import LAYERS
 from circulant.sim.golden.serial import READERS, layer_arrays, layer_fields
+from circulant.sim.golden.stages import Layer, Stage
 from circulant.sim.quantize.bitwidth_cost import layer_bits
 from circulant.sim.quantize.bitwidth_space import bitwidth_fields
 from circulant.sim.quantize.quantize import matrices, quantize_layer
@@ -23,15 +23,24 @@ from circulant.sim.refusal import Refusal
 from tests.sources import ROOT, python_files, tree
 
 KINDS = {kind.kind: kind for kind in Layer.__args__}
+STAGES = {kind.kind: kind for kind in Stage.__args__}
 FLOAT_KINDS = {kind.kind: kind for kind in float_model.Layer.__args__}
 
 PASSES = {
     "layer_arrays": layer_arrays, "layer_fields": layer_fields, "matrices": matrices, "layer_bits": layer_bits,
     "bitwidth_fields": bitwidth_fields, "layer_worst_cases": layer_worst_cases, "error bound": propagate,
-    "quantize_layer_like": quantize_layer_like, "unit": unit, "ladder": ladder,
-    "layer_multiplications": layer_multiplications, "layer_entry": layer_entry, "stage": stage,
+    "quantize_layer_like": quantize_layer_like,
 }
 """Passes over golden layers."""
+
+BUILT = {
+    "unit": unit, "ladder": ladder, "layer_multiplications": layer_multiplications, "layer_entry": layer_entry,
+    "stage": stage,
+}
+"""Passes over stages."""
+
+WITHIN = {"add", "concat", "reverse"}
+"""Kinds of layers that a circuit has as parts of stages."""
 
 IMAGES = {"conv", "pool", "flatten", "scale", "residual"}
 
@@ -39,7 +48,6 @@ REGISTERED = circulant.hw.top, circulant.hw.c.source
 """Modules that import every implementation of hardware and of C."""
 
 REFUSED = {
-    "layer_bits": {"bidirectional", "residual"},  # Asked of the layers that these are made of.
     "error bound": {"argmax"},  # A class has no error; the bound is that of the network before its choice.
     "quantize_layer_like": {"argmax"},  # It is added to a golden network, and never quantized.
     "stage": {"bidirectional", *IMAGES - {"scale", "residual"}},  # A sum of images is refused by its own.
@@ -47,26 +55,26 @@ REFUSED = {
 """The kinds that a pass refuses."""
 
 CALLS = {
-    "layer_bits": layer_bits,
     "error bound": lambda layer: propagate(layer, None, {}, ()),
     "quantize_layer_like": lambda layer: quantize_layer_like(layer, None),
     "stage": lambda layer: stage(layer, None, "l0", foreign=True),
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize(("name", "kind"), [
+    *((name, kind) for name in PASSES for kind in KINDS),
+    *((name, kind) for name in BUILT for kind in STAGES if kind not in WITHIN)])
 def test_a_pass_has_an_implementation_for_each_kind_or_refuses_it(name, kind):
-    function = PASSES[name]
-    known = function.dispatch(KINDS[kind]) is not function.dispatch(object)
+    function = (PASSES | BUILT)[name]
+    known = function.dispatch((KINDS | STAGES)[kind]) is not function.dispatch(object)
     assert known is (kind not in REFUSED.get(name, ()))
 
 
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in REFUSED.items() for kind in sorted(kinds)])
 def test_what_a_pass_refuses_it_names(name, kind):
-    layer = object.__new__(KINDS[kind])
+    layer = object.__new__((KINDS | STAGES)[kind])
     object.__setattr__(layer, "name", "odd")
-    with pytest.raises((Refusal, TypeError), match="odd|" + KINDS[kind].__name__):
+    with pytest.raises((Refusal, TypeError), match="odd|" + type(layer).__name__):
         CALLS[name](layer)
 
 
@@ -85,7 +93,7 @@ def test_a_kind_that_no_pass_knows_is_refused():
 
 
 def test_every_kind_has_a_rule_and_a_reader_for_its_file():
-    assert set(READERS) == set(KINDS) == set(LAYER.tables)
+    assert set(READERS) == set(KINDS) == set(LAYERS)
 
 
 @pytest.mark.parametrize("kind", FLOAT_KINDS)

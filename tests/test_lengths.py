@@ -112,7 +112,7 @@ def test_the_c_target_tests_itself_at_these_lengths(whole):
 @pytest.mark.parametrize("lengths", [[7], [2, 2], [5, 2, 7]])
 def test_figures_are_those_of_the_cost_model(whole, lengths):
     network = Network.load(whole)
-    layer, got = network.layers[0], plan(network, MULTIPLIERS)[0]
+    layer, got = network.stages[0], plan(network, MULTIPLIERS)[0]
     program = layer_program(layer, got.shape, got.spacing)
     x = np.random.default_rng(0).normal(size=(len(lengths), max(lengths), 3))
     found = verify(whole / "hardware", network.vectors(x, lengths=lengths), stalls=False)

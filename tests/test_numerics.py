@@ -70,7 +70,7 @@ def test_a_binary_point_for_each_block_row(reset, tmp_path):
                 r.linear("linear", 6, 9, 1)]
 
     network = assert_equal(layers, tmp_path, inputs=5, sequence=True, weight_bits=4, weight_scale="row")
-    products = [each for layer in network.layers for each in layer.products.values()]
+    products = [each for layer in network.stages for each in layer.products.values()]
     assert len({product.row_shifts for product in products}) >= 4
 
 
@@ -127,7 +127,7 @@ def test_tables(options, bits, tmp_path):
     """Methods, and arguments so coarse or so wide that shifts go either way."""
     network = assert_equal(lambda r: [r.lstm("lstm", 3, 4, 2, "sequence")], tmp_path, inputs=3, sequence=True,
                            activation_bits=bits, **options)
-    assert network.layers[0].sigmoid.method == options["activation_table"]
+    assert network.stages[0].sigmoid.method == options["activation_table"]
 
 
 def test_hard_functions(tmp_path):
@@ -145,7 +145,7 @@ def test_a_plain_recurrent_layer(k, nonlinearity, tmp_path):
 def test_a_rectified_candidate(reset, tmp_path):
     network = assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", reset=reset, nonlinearity="relu")], tmp_path,
                            inputs=3, sequence=True)
-    assert network.layers[0].tanh.function == "relu"
+    assert network.stages[0].tanh.function == "relu"
 
 
 @pytest.mark.parametrize("widths", [
@@ -214,12 +214,12 @@ def test_the_lowest_of_equal_outputs_is_chosen(tmp_path):
 def test_it_sees_one_integer_that_differs(tmp_path):
     random = Random(0)
     network = random.network([random.linear("out", 5, 3, 4)], 5)
-    network.layers[0].product.bias[1] += 1
+    network.stages[0].product.bias[1] += 1
     inputs = random.inputs(network)
     before = network.run_integers(inputs)
     network.save(tmp_path)
     assert np.array_equal([independent.load(tmp_path)(x) for x in inputs.tolist()], before)
-    network.layers[0].product.bias[1] += 1
+    network.stages[0].product.bias[1] += 1
     assert not np.array_equal([independent.load(tmp_path)(x) for x in inputs.tolist()], network.run_integers(inputs))
 
 
@@ -228,7 +228,7 @@ def test_the_files_are_as_the_page_says(tmp_path):
     random = Random(0)
     random.network([random.gru("gru", 3, 5, 4), random.linear("out", 5, 3, 2)], 3, sequence=True).save(tmp_path)
     body = json.loads((tmp_path / "network.json").read_text())
-    assert list(body)[:8] == ["format", "version", "hash", "name", "inputs", "sequence", "shape", "weights"]
+    assert list(body)[:8] == ["format", "version", "hash", "name", "weights", "inputs", "nodes", "outputs"]
     header = {name: body.pop(name) for name in ("format", "version", "hash")}
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     assert hashlib.sha256(text.encode()).hexdigest() == header["hash"]
@@ -239,7 +239,7 @@ def test_the_files_are_as_the_page_says(tmp_path):
             sha.update(f"{name} <i8 {file[name].shape}\n".encode() + file[name].tobytes())
     assert sha.hexdigest() == body["weights"]
     page = (ROOT / "docs/numerics.md").read_text("utf-8")
-    members = {*body, *header, *(member for layer in body["layers"] for member in layer)}
+    members = {*body, *header, *(member for entry in body["inputs"] + body["nodes"] for member in entry)}
     assert [member for member in members if f"`{member}`" not in page] == []
 
 

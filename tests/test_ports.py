@@ -185,7 +185,7 @@ def test_memories_keep_their_contents_in_reset():
     """Weights of zero that a host has loaded make the outputs the biases, behind a reset, too."""
     network, _, top = made("reloadable")
     xs, shown = sequences(network, [1]), []
-    wanted = network.layers[0].product.bias[:3].tolist()
+    wanted = network.stages[0].product.bias[:3].tolist()
     assert golden(network, xs)[0][0] != wanted
 
     def agent():
@@ -257,7 +257,7 @@ def test_steps_of_interleaved_streams_take_turns():
 
 def test_cycles_of_the_manifest_are_those_between_steps():
     network, plans, top = made("sequences")
-    entries = [layer_entry(*pair) for pair in zip(network.layers, plans, strict=True)]
+    entries = [layer_entry(*pair) for pair in zip(network.stages, plans, strict=True)]
     shown = play(top, marked(network, top, sequences(network, [8])), 320)
     ends = [cycle for cycle, _, _ in taken(shown, "s_axis")][1::2]
     assert len(ends) == 8 and set(np.diff(ends)[3:]) == {entries[0]["cycles"]}
@@ -266,7 +266,7 @@ def test_cycles_of_the_manifest_are_those_between_steps():
 def test_a_small_layer_without_a_state_is_slower_than_its_cycles():
     network, plans, top = made("vectors")
     (count, every), = re.findall(r"diagram `cycles` is (\d+), but\s+only two vectors pass every (\d+) cycles", PAGE)
-    assert layer_entry(network.layers[0], plans[0])["cycles"] == int(count)
+    assert layer_entry(network.stages[0], plans[0])["cycles"] == int(count)
     ends = [cycle for cycle, _, last in taken(play(top, marked(network, top, sequences(network, [9])), 130)) if last]
     assert set(np.array(ends[2:]) - ends[:-2]) == {int(every)}
 
@@ -274,7 +274,7 @@ def test_a_small_layer_without_a_state_is_slower_than_its_cycles():
 def test_a_single_sequence_takes_the_steps_before_its_last_and_the_latency():
     """Within a step, as the first one waits for no state. The latency is that of a last step with nothing under way."""
     network, plans, top = made("sequences")
-    cycles = layer_entry(network.layers[0], plans[0])["cycles"]
+    cycles = layer_entry(network.stages[0], plans[0])["cycles"]
     sent = marked(network, top, sequences(network, [6]))
     waiting = play(top, sent, 400, valid=lambda cycle, beat: beat < 10 or cycle >= 300)
     latency = taken(waiting)[-1][0] - taken(waiting, "s_axis")[-1][0]

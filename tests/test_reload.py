@@ -26,7 +26,7 @@ BITS = {"activation_bits": 10, "weight_bits": 8, "twiddle_bits": 8, "segments": 
 
 def deep(seed):
     """An LSTM, a GRU of another block size, a Linear; formats that do not depend on the seed."""
-    return Network(f"deep {seed}", 6, True, (
+    return Network.chain(f"deep {seed}", 6, True, (
         layers.lstm(seed, k=4, inputs=6, hidden=10, projection=6),
         replace(layers.gru(seed + 1, k=2, inputs=6, hidden=5, reset="before"), name="gru"),
         layers.linear(seed + 2, k=4, inputs=5, outputs=3)))
@@ -59,7 +59,7 @@ def test_a_chain_of_layers_takes_the_cycles_of_the_slowest_one(written):
     assert ordinary.mismatches == 0
     assert ordinary.cycles_per_step == design.plans[0].cycles, "queues take what the first layer gives"
     slowest = max(sequence_cycles(layer, layer_program(layer, got.shape, got.spacing), got.elements, steps=6, streams=2)
-                  for layer, got in zip(net.layers[:2], design.plans, strict=False))
+                  for layer, got in zip(net.stages[:2], design.plans, strict=False))
     assert 2 * ordinary.cycles_per_sequence == slowest, "of two streams at a time"
 
 
@@ -89,7 +89,7 @@ def both_ways(scale):
     both = samples.bidirectional("gru", 5, 6, k=4, scale=scale)
     rng = np.random.default_rng(4)
     out = float_model.Linear("out", 12, 3, rng.normal(0, scale, (1, 3, 4)), rng.normal(0, scale, 3))
-    return float_model.Model("both_ways", 5, True, (both, out))
+    return float_model.Model.chain("both_ways", 5, True, (both, out))
 
 
 def test_both_directions_take_new_weights_between_two_sequences():

@@ -98,7 +98,7 @@ def test_activations_under_verilator(tmp_path):
                           nn.Sigmoid(), nn.Softmax(-1))
     x = torch.randn(12, 2, 6, 6)
     network = circulant.export(model, x, activation_bits=10, weight_bits=8)
-    assert [layer.kind for layer in network.layers].count("activation") == 5
+    assert [layer.kind for layer in network.stages].count("activation") == 5
     circulant.generate(network, multipliers=24).write(tmp_path / "design")
     check = circulant.verify(tmp_path / "design", network.vectors(x.numpy()))
     assert check.mismatches == 0

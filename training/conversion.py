@@ -81,7 +81,7 @@ def _converted(model: nn.Module, sample: NDArray[np.float64], name: str | None) 
                       "learning rate")
     name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()[:LONGEST]
     lowered = lower(graph)
-    result = Model(name, lowered.start.size, lowered.start.sequence, lowered.layers, lowered.shape)
+    result = Model.chain(name, lowered.start.size, lowered.start.sequence, lowered.layers, lowered.shape)
     _compare(model, result, sample, graph.dropped)
     return result, lowered
 

@@ -40,8 +40,7 @@ def extreme(network: Network, seed: int = 0) -> Network:
     """
     rng = np.random.default_rng(seed)
     draw = _frequencies if seed else _ends
-    return replace(network, layers=tuple(_replaced(layer, lambda product: draw(product, rng))
-                                         for layer in network.layers))
+    return network.mapped(lambda layer: _replaced(layer, lambda product: draw(product, rng)))
 
 
 def broken_lines(network: Network, seed: int = 0) -> Network:
@@ -52,16 +51,17 @@ def broken_lines(network: Network, seed: int = 0) -> Network:
     signs that one frequency has, so that the spectrum of the state is at its limits as well.
     """
     rng = np.random.default_rng(seed)
-    layers = []
-    for layer in network.layers:
+
+    def drawn(layer: Any) -> Any:
         tables = list(activations(layer).values())
         changed = _replaced(layer, partial(_constant, tables, rng), partial(_drawn, rng)) if tables else layer
         if isinstance(changed, Gru) and changed.candidate_recurrent is not None and seed % 2:
             nothing = changed.candidate_recurrent  # Else r times its bias would be added to what the tanh gets.
             changed = replace(changed, candidate_recurrent=replace(
                 nothing, weights=0 * nothing.weights, bias=0 * nothing.bias))
-        layers.append(changed)
-    return replace(network, layers=tuple(layers))
+        return changed
+
+    return network.mapped(drawn)
 
 
 def each_segment(network: Network, seed: int = 0) -> Network:
@@ -72,8 +72,8 @@ def each_segment(network: Network, seed: int = 0) -> Network:
     too; for the others r shows by what it leaves of a drawn one.
     """
     rng = np.random.default_rng(seed)
-    layers = []
-    for layer in network.layers:
+
+    def biased(layer: Any) -> Any:
         tables, changed = activations(layer), {}
         for role, names in GATES.get(getattr(layer, "kind", ""), {}).items():
             own = partial(_in_turn, [tables[name].start for name in names], seed // 2)
@@ -82,8 +82,9 @@ def each_segment(network: Network, seed: int = 0) -> Network:
             changed[role] = _replaced(getattr(layer, role), own)
         for name, table in tables.items() if changed else ():
             changed[name] = _far_apart(rng, table)
-        layers.append(replace(layer, **changed) if changed else layer)
-    return replace(network, layers=tuple(layers))
+        return replace(layer, **changed) if changed else layer
+
+    return network.mapped(biased)
 
 
 def _in_turn(starts: Sequence[Integers], seed: int, product: Product) -> Product:
@@ -146,7 +147,7 @@ def aligned(network: Network, count: int, steps: int, seed: int = 0) -> Integers
         return None
     signs = np.random.default_rng(seed).choice(_waves(first.block_size, first.twiddle_bits),
                                                (count, steps, first.weights.shape[1]))
-    return np.where(signs.reshape(count, steps, -1)[..., :network.inputs] < 0, form.lo, form.hi)
+    return np.where(signs.reshape(count, steps, -1)[..., :network.flow.size] < 0, form.lo, form.hi)
 
 
 def _waves(k: int, twiddle_bits: int) -> Integers:

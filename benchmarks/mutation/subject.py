@@ -100,7 +100,7 @@ class Subject:
         made, rng = self._made, np.random.default_rng(self._seed)
         image = made.flow.grid is not None
         size = (IMAGES if image else SEQUENCES,
-                *((STEPS, made.inputs) if made.sequence else made.shape or (made.inputs,)))
+                *((STEPS, made.flow.size) if made.sequence else made.shape or (made.flow.size,)))
         vectors = made.vectors(rng.normal(0, 0.5, size))
         return Checker(self.manifest, text, vectors, self._drawn(made),
                        others=list(self._others()),

@@ -128,7 +128,7 @@ def estimated(network: Network, plans: Sequence[Plan], device: Device, options: 
     require_packing(options.dsp_packing, family.profile.name)
     made = parts(network, plans, max_steps=options.max_steps, reloadable=options.reloadable)
     require_pairs(made, options.dsp_packing, network.name)
-    demand = family.demand(foreseen(made, len(network.layers), levels=options.levels, profile=family.profile.name))
+    demand = family.demand(foreseen(made, len(network.stages), levels=options.levels, profile=family.profile.name))
     assert demand.luts is not None and demand.flip_flops is not None
     return Estimated(
         device, budget=budget, multipliers=sum(each.multipliers for each in plans),

@@ -13,15 +13,12 @@ import numpy as np
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers
-from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Layer, Network
-from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.rnn import Rnn
-from circulant.sim.shape.kinds import leaves
 
 __all__ = ["LARGEST", "activation_bits", "block_size", "narrower_activations", "narrower_weights", "weight_bits",
            "with_blocks"]
@@ -34,7 +31,7 @@ KEPT = ("weight", "peephole_format", "factor", "slope_format", "base_format")
 
 
 def _products(network: Network) -> list[Product]:
-    return [product for layer in leaves(network.layers) for product in getattr(layer, "products", {}).values()]
+    return [product for layer in network.layers for product in getattr(layer, "products", {}).values()]
 
 
 def block_size(network: Network) -> int:
@@ -58,7 +55,7 @@ def with_blocks(network: Network, factor: int) -> Network:
     Raises:
         Refusal: when a block size is none that the hardware knows.
     """
-    return replace(network, layers=tuple(_blocked(layer, factor) for layer in network.layers))
+    return network.mapped(lambda layer: _blocked(layer, factor))
 
 
 def narrower_weights(network: Network, bits: int) -> Network:
@@ -71,7 +68,7 @@ def narrower_weights(network: Network, bits: int) -> Network:
         form = _less(given.weight, bits)
         return replace(given, weights=_ends(form, *given.weights.shape), weight=form)
 
-    return replace(network, layers=tuple(_each_product(layer, product) for layer in network.layers))
+    return network.mapped(lambda layer: _each_product(layer, product))
 
 
 def narrower_activations(network: Network, bits: int) -> Network:
@@ -80,7 +77,7 @@ def narrower_activations(network: Network, bits: int) -> Network:
     Raises:
         Refusal: when too few are left.
     """
-    return replace(network, layers=tuple(_narrowed(layer, bits) for layer in network.layers))
+    return network.mapped(lambda layer: _narrowed(layer, bits))
 
 
 def _ends(form: Format, p: int, q: int, k: int) -> Integers:
@@ -162,18 +159,6 @@ def _(layer: Lstm, factor: int) -> Layer:
 @_blocked.register
 def _(layer: Rnn, factor: int) -> Layer:
     return replace(layer, gates=_joint(layer.gates, layer.hidden, (layer.inputs, layer.hidden), factor))
-
-
-@_blocked.register
-def _(layer: Bidirectional, factor: int) -> Layer:
-    directions: dict[str, Any] = {name: _blocked(each, factor) for name, each in layer.directions.items()}
-    return replace(layer, **directions)
-
-
-@_blocked.register
-def _(layer: Residual, factor: int) -> Layer:
-    body, shortcut = (tuple(_blocked(each, factor) for each in chain) for chain in layer.branches.values())
-    return replace(layer, body=body, shortcut=shortcut)
 
 
 def _joint(given: JointProduct, rows: int, columns: Sequence[int], factor: int) -> JointProduct:

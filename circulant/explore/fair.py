@@ -102,7 +102,7 @@ def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Ca
     def kept(count: int) -> bool:
         network = network_of(_dense(chosen, key, count, 8))
         if equal == "multiplications":
-            return sum(map(layer_multiplications, network.layers)) <= allowed
+            return sum(map(layer_multiplications, network.stages)) <= allowed
         return weight_count(network) <= allowed
 
     low, high = 0, max(2, getattr(chosen.model, key) or 64)

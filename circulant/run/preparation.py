@@ -74,7 +74,7 @@ def require_design(experiment: Experiment, data: Any) -> None:
     if name == "none" or experiment.quantization.budget:
         return
     made = parts(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
-    found = foreseen(made, len(network.layers), levels=levels(experiment), profile=family(experiment))
+    found = foreseen(made, len(network.stages), levels=levels(experiment), profile=family(experiment))
     fits(device(name), found)
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from circulant.experiment import Experiment
 from circulant.extras import TRAINING, extras
 from circulant.run.quantization import calibration, widths
-from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import Stage, flows
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import flows
-from circulant.sim.shape.kinds import leaves, within
+from circulant.sim.shape.kinds import within
 
 __all__ = ["CALIBRATION", "path_costs", "untrained"]
 
@@ -42,7 +42,7 @@ def untrained(experiment: Experiment, data: Any = None, *, saturated: bool = Tru
     _normalise(built)
     sizes = training.assign(built, tables["compression"]["block_size"], model.dense)
     reference = training.reference(training.compress(built, sizes), data.train_x[:2], name=experiment.name)
-    for layer in leaves(reference.layers):
+    for layer in reference.layers:
         if saturated and layer.kind in SATURATED:
             biases = SATURATED[layer.kind]
             layer.bias_ih[:len(biases), 0] = biases
@@ -116,7 +116,7 @@ def _alone(experiment: Experiment, network: Network) -> dict[str, float]:
 
     multipliers, found = budget(experiment, network), dict[str, float]()
 
-    def visit(layer: Layer, pixels: int) -> None:
+    def visit(layer: Stage, pixels: int) -> None:
         if layer.kind == "residual":
             for each in within(layer):
                 visit(each, pixels)
@@ -126,6 +126,6 @@ def _alone(experiment: Experiment, network: Network) -> dict[str, float]:
         at = max((n for n, count in enumerate(of) if count <= multipliers), default=0)
         found[layer.name] = made.settle(made.rungs[at], max(0, multipliers - of[at])).cycles
 
-    for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False):
+    for layer, flow in zip(network.stages, flows(network.flow, network.stages), strict=False):
         visit(layer, flow.pixels)
     return found

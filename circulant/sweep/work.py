@@ -251,7 +251,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
             name: options[name] for name in ("multipliers", "streams", "levels", "objective", "reloadable")})
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
-    work = sum(layer_multiplications(network.layers[at]) for at in layers)
+    work = sum(layer_multiplications(network.stages[at]) for at in layers)
     found: Found = {"multipliers": design.multipliers if design else sum(each.multipliers for each in plans),
                     "cycles_per_step": max(plans[at].cycles for at in layers)}
     found["multiplications"] = work
@@ -266,7 +266,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     if experiment.board.device != "none":
         part = device(experiment.board.device)
         inventory = Inventory.from_json(design.manifest["resources"]) if design else foreseen(
-            made, len(network.layers), levels=options["levels"], profile=options["family"])
+            made, len(network.stages), levels=options["levels"], profile=options["family"])
         found |= {name: taken.used for name, taken in fits(part, inventory).taken.items()}
         found["mhz"] = FAMILIES[part.family].mhz(options["levels"])
     if measure == "simulate":

@@ -8,10 +8,10 @@ from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
 from circulant.hw.array.shared.split_row import divides
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import GATES, Lstm
 from circulant.sim.golden.rnn import Rnn
+from circulant.sim.golden.stages import Stage
 from circulant.sim.refusal import Refusal
 
 __all__ = ["IN_TURN", "spare_blocks", "layer_program", "matrices", "mixes", "spacings", "vector_cycles",
@@ -24,14 +24,14 @@ IN_TURN = ROWS, ROWS, ROWS
 """The spacing of a layer without a state: pass after pass, each of which leaves while the next one is summed up."""
 
 
-def without_hardware(layer: Layer) -> Refusal:
+def without_hardware(layer: Stage) -> Refusal:
     """The refusal of a kind of layer that a generator does not know."""
     return Refusal(f"The hardware must have a unit for each layer, but has none for {layer.name!r}, a layer of the "
                    f"kind {layer.kind!r}; the golden model computes it")
 
 
 @singledispatch
-def matrices(layer: Layer) -> list[Matrix]:
+def matrices(layer: Stage) -> list[Matrix]:
     """The matrices that the array multiplies with for a layer.
 
     Raises:
@@ -132,7 +132,7 @@ def _early(layer: Linear | Gru | Lstm | Rnn, found: list[Matrix], shape: ArraySh
     return Program(shape, made, inputs=head, order=order, spacing=spacing, early=True, adjacent=adjacent)
 
 
-def adjoins(layer: Layer, shape: ArrayShape) -> bool:
+def adjoins(layer: Stage, shape: ArrayShape) -> bool:
     """Whether a recurrent vector that follows the input within a group of columns saves a group: not where gates are
     side by side, nor where all of it has room in the last group of the input."""
     found = [] if mixes(layer, shape) else matrices(layer)
@@ -145,7 +145,7 @@ def adjoins(layer: Layer, shape: ArrayShape) -> bool:
     return False
 
 
-def splits(layer: Layer, shape: ArrayShape) -> bool:
+def splits(layer: Stage, shape: ArrayShape) -> bool:
     """Whether an early program can have rows that share lanes, see `ArrayShape`: of a GRU that resets after its matrix,
     where adjacent vectors save a group of columns."""
     if not (shape.split and _resets_after(layer) and adjoins(layer, shape)):
@@ -154,13 +154,13 @@ def splits(layer: Layer, shape: ArrayShape) -> bool:
     return divides(shape.columns, inputs % shape.columns)
 
 
-def mixes(layer: Layer, shape: ArrayShape) -> bool:
+def mixes(layer: Stage, shape: ArrayShape) -> bool:
     """Whether rows of all gates are side by side in the passes of an early program: of a GRU that resets after the
     matrix, where the chains are a multiple of its three gates."""
     return _resets_after(layer) and not shape.chains % 3 and not shape.split
 
 
-def _resets_after(layer: Layer) -> TypeGuard[Gru]:
+def _resets_after(layer: Stage) -> TypeGuard[Gru]:
     return isinstance(layer, Gru) and layer.reset == "after"
 
 

@@ -9,10 +9,10 @@ from circulant.hw.array.parts import Parts
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.array.shared.merged import placed
 from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.rnn import Rnn
+from circulant.sim.golden.stages import Stage
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.kinds import leaves
 
@@ -132,7 +132,7 @@ class LayerPlan:
         return found
 
 
-def rebound(plans: Sequence[Plan], layers: Sequence[Layer]) -> list[Plan]:
+def rebound(plans: Sequence[Plan], layers: Sequence[Stage]) -> list[Plan]:
     """The plans of other layers of the same structure: those of layers that share an array know them."""
     leaf, own, at = list(leaves(layers)), dict[Sharing, Sharing](), 0
     for sharing in sharings(plans):

@@ -65,8 +65,8 @@ class Emulator:
         """
         network, form = self.network, self.network.input_format
         x = np.asarray(x)
-        if x.ndim != 2 + network.sequence or x.shape[-1] != network.inputs:
-            axes = f"(N, T, {network.inputs})" if network.sequence else f"(N, {network.inputs})"
+        if x.ndim != 2 + network.sequence or x.shape[-1] != network.flow.size:
+            axes = f"(N, T, {network.flow.size})" if network.sequence else f"(N, {network.flow.size})"
             raise Refusal(f"Inputs of network {network.name!r} must have the shape {axes}, not {x.shape}; rearrange "
                           "the axes")
         if x.dtype.kind not in "iu":
@@ -78,7 +78,7 @@ class Emulator:
         known = network.lengths(x, lengths)
         if known is None:
             return self._emulate(x)
-        y, order = np.zeros((*x.shape[:2 if network.per_step else 1], network.outputs), np.int64), descending(known)
+        y, order = np.zeros((*x.shape[:2 if network.per_step else 1], network.end.size), np.int64), descending(known)
         ends = np.arange(LANES, len(order), LANES) if network.per_step else np.flatnonzero(np.diff(known[order])) + 1
         for some in np.split(order, ends):  # Of one length, or where padding comes too late to matter of about one.
             if network.per_step:
@@ -92,7 +92,7 @@ class Emulator:
         """The outputs for sequences of one length, or for vectors."""
         network, given = self.network, np.ascontiguousarray(x, self._input_type)
         steps = x.shape[1] if network.sequence else 1
-        y = np.empty((*x.shape[:2 if network.per_step else 1], network.outputs), self._output_type)
+        y = np.empty((*x.shape[:2 if network.per_step else 1], network.end.size), self._output_type)
         workspace = np.empty(self._workspace + 64, np.uint8)
         aligned = workspace.ctypes.data + -workspace.ctypes.data % 64
         self._library.emulate(aligned, given.ctypes.data, len(x), steps, y.ctypes.data)

@@ -34,9 +34,9 @@ class Source:
     def __init__(self, network: Network) -> None:
         self.network, self.name = network, identifier(network.name)
         unit = Unit(self.name)
-        prefixes = identifiers([layer.name for layer in network.layers])
+        prefixes = identifiers([layer.name for layer in network.stages])
         made = [stage(layer, unit, prefix, foreign=n == 0)
-                for n, (prefix, layer) in enumerate(zip(prefixes, network.layers, strict=True))]
+                for n, (prefix, layer) in enumerate(zip(prefixes, network.stages, strict=True))]
         stages = [part for each in made for part in (each, *each.then)]
         self.table_bytes = unit.table_bytes
 
@@ -48,8 +48,8 @@ class Source:
         self.header = render(
             "header.h.j2", **self.common, stages=every, table_bytes=unit.table_bytes,
             kept=states + between,
-            inputs=network.inputs, input_format=network.input_format, input_type=storage(network.input_format),
-            outputs=network.outputs, output_format=network.output_format, output_type=storage(network.output_format))
+            inputs=network.flow.size, input_format=network.input_format, input_type=storage(network.input_format),
+            outputs=network.end.size, output_format=network.output_format, output_type=storage(network.output_format))
         body = "\n".join([*unit.functions.values(), *(stage.text for stage in stages)])
         self.code = render(
             "network.c.j2", **self.common, body=body, states=states,

@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 
 from circulant.hw.c.value import number, width
-from circulant.sim.golden.layers import Layer
+from circulant.sim.golden import stages
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Array", "Stage", "Unit", "render", "stage", "table", "unsupported"]
@@ -67,7 +67,7 @@ class Stage:
 
 
 @singledispatch
-def stage(layer: Layer, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
+def stage(layer: stages.Stage, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
     """The C of a layer; each kind has an implementation in the file of its name.
 
     Parameters:
@@ -79,7 +79,7 @@ def stage(layer: Layer, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
     raise unsupported(layer)
 
 
-def unsupported(layer: Layer) -> Refusal:
+def unsupported(layer: stages.Stage) -> Refusal:
     """The refusal of a layer that the C target does not know."""
     known = ", ".join(sorted(kind.kind for kind in stage.registry if hasattr(kind, "kind")))
     return Refusal(f"The layers of the C target must be of the kinds {known}, over vectors or sequences, but "

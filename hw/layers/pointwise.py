@@ -17,9 +17,9 @@ from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.reload.restore import first_block, write_signature
 from circulant.hw.stream.pipeline import LEVELS, Lives, delay, steps, when
 from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 from circulant.sim.golden.rnn import Rnn
+from circulant.sim.golden.stages import Stage
 
 __all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts"]
 
@@ -37,7 +37,7 @@ def _registered(levels: int) -> int:
 
 
 @singledispatch
-def peephole_image(layer: Layer) -> Image | None:
+def peephole_image(layer: Stage) -> Image | None:
     """The peephole weights, a word for each block: those of all its elements for i, then f, then o."""
     return None
 

@@ -27,9 +27,9 @@ from circulant.hw.unit import Site, Timed, Unit, unit
 from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.stages import Stage
 from circulant.sim.shape.window import Flow, Grid
 
 __all__ = ["ResidualLayer", "needed", "waiting"]
@@ -44,7 +44,7 @@ FLYING = 3
 """Vectors that a layer has under way at the most, beside the one that it gives."""
 
 
-def needed(layers: Sequence[Layer], grid: Grid) -> Integers:
+def needed(layers: Sequence[Stage], grid: Grid) -> Integers:
     """For each output pixel of a chain, in their order, how many pixels of its input must have come."""
     count = np.arange(1, grid[0] * grid[1] + 1)
     for layer in layers:
@@ -54,7 +54,7 @@ def needed(layers: Sequence[Layer], grid: Grid) -> Integers:
 
 
 @singledispatch
-def last_seen(layer: Layer) -> Integers | None:
+def last_seen(layer: Stage) -> Integers | None:
     """For each output pixel of a layer the number of the last input pixel that it needs; None where it is the same."""
     return None
 

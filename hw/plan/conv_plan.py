@@ -11,7 +11,7 @@ from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.stages import Stage
 
 __all__ = ["ConvPlan", "conv_plans", "tile_plans"]
 
@@ -77,7 +77,7 @@ def _(layer: Conv, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
 
 
 @tiled.register
-def _(layer: Conv, behind: Layer | None, pixels: int) -> list[Sequence[Rung]]:
+def _(layer: Conv, behind: Stage | None, pixels: int) -> list[Sequence[Rung]]:
     aside = 0 if behind is None else pooled_aside(behind, pixels)
     leave = 0 if aside else prod(layer.output_grid)
     first = [(each,) for each in useful(list(tile_plans(layer, pixels, leave=leave)))]

@@ -28,12 +28,12 @@ def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: in
     Raises:
         Refusal: as `circulant.hw.plan.plan.plan`.
     """
-    key = tuple(map(_sizes, network.layers)), multipliers, streams, levels, objective, reloadable
+    key = tuple(map(_sizes, network.stages)), multipliers, streams, levels, objective, reloadable
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels, objective=objective,
                            reloadable=reloadable)
-    plans = with_ports(rebound(_KNOWN[key], network.layers), packing)
-    return [_bound(each, layer) for each, layer in zip(plans, network.layers, strict=True)]
+    plans = with_ports(rebound(_KNOWN[key], network.stages), packing)
+    return [_bound(each, layer) for each, layer in zip(plans, network.stages, strict=True)]
 
 
 def _bound(plan: Any, layer: Layer) -> Any:

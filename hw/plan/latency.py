@@ -21,7 +21,6 @@ from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.artifact import Json
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
@@ -29,6 +28,7 @@ from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
+from circulant.sim.golden.stages import Stage
 from circulant.sim.shape.kinds import within
 
 __all__ = ["leaving", "reblocked", "sample_latencies", "sample_latency"]
@@ -68,10 +68,10 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
         plans: of the layers.
         blocks: for each layer the values of a block that comes and of one that leaves.
     """
-    if network.flow.grid is not None or any(within(layer) for layer in network.layers):
+    if network.flow.grid is not None or any(within(layer) for layer in network.stages):
         return None
     sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
-    first = -(-network.inputs // blocks[0][0])
+    first = -(-network.flow.size // blocks[0][0])
     cycles = list(_shared(sharing, plans)) if sharing else list(range(1 - first, 1))
     left = _through(network, plans, blocks, len(sharing), cycles)
     return None if left is None else left[-1]
@@ -81,8 +81,8 @@ def _through(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int
              cycles: list[int]) -> list[int] | None:
     """Cycles in which the blocks of a result leave, as those of the input of a layer come, of the ``first`` one that is
     to be passed; None where that of a layer is not known."""
-    k, size = (blocks[first - 1][1], network.layers[first - 1].outputs) if first else (blocks[0][0], network.inputs)
-    for layer, plan, (come, leave) in list(zip(network.layers, plans, blocks, strict=True))[first:]:
+    k, size = (blocks[first - 1][1], network.stages[first - 1].outputs) if first else (blocks[0][0], network.flow.size)
+    for layer, plan, (come, leave) in list(zip(network.stages, plans, blocks, strict=True))[first:]:
         found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
         if found is None:
             return None
@@ -111,7 +111,7 @@ def reblocked(cycles: list[int], size: int, k_in: int, k_out: int) -> list[int]:
 
 
 @singledispatch
-def leaving(layer: Layer, plan: Plan, comes: list[int], k: int) -> list[int] | None:
+def leaving(layer: Stage, plan: Plan, comes: list[int], k: int) -> list[int] | None:
     """Cycles in which the blocks of an output leave a layer, as those of its input come, of ``k`` values each; None of
     a layer that takes whole sequences or images."""
     return None

@@ -9,7 +9,7 @@ from circulant.hw.array.plans import Plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.artifact import Json
-from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.stages import Stage
 
 __all__ = ["FOLDS", "Ladder", "folds", "ladder", "layer_entry", "layer_multiplications", "side_by_side_ladder", "tiled",
            "useful"]
@@ -42,7 +42,7 @@ class Ladder:
 
 
 @singledispatch
-def ladder(layer: Layer, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+def ladder(layer: Stage, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     """The useful plans of a layer.
 
     Parameters:
@@ -57,14 +57,14 @@ def ladder(layer: Layer, *, streams: int, count: int, levels: int = LEVELS) -> L
 
 
 @singledispatch
-def tiled(layer: Layer, behind: Layer | None, pixels: int) -> list[Sequence[Rung]]:
+def tiled(layer: Stage, behind: Stage | None, pixels: int) -> list[Sequence[Rung]]:
     """The rungs of a first layer that takes so many pixels side by side, and those of the layer behind where that does,
     too; none where it cannot."""
     return []
 
 
 @singledispatch
-def layer_multiplications(layer: Layer, count: int = 1, plan: Plan | None = None) -> int:
+def layer_multiplications(layer: Stage, count: int = 1, plan: Plan | None = None) -> int:
     """Real multiplications of one step or image: block products, activations, gates.
 
     Parameters:
@@ -75,7 +75,7 @@ def layer_multiplications(layer: Layer, count: int = 1, plan: Plan | None = None
 
 
 @singledispatch
-def layer_entry(layer: Layer, plan: Plan) -> Json:
+def layer_entry(layer: Stage, plan: Plan) -> Json:
     """The entry of a layer in the manifest: its plan, a step's cycles and their limit, and when each unit works."""
     raise without_hardware(layer)
 

@@ -17,8 +17,8 @@ from circulant.hw.plan.shared.groups import paired, shareable
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import flows
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import flows
 
 __all__ = ["KINDS", "OBJECTIVES", "Alternative", "Ladder", "Plan", "alternatives", "each_step", "ladder",
            "layer_multiplications", "plan", "repeats", "require_positive", "rung_cycles", "rung_multipliers"]
@@ -48,14 +48,14 @@ def require_positive(name: str, value: object, why: str) -> None:
 
 def each_step(network: Network) -> list[bool]:
     """Whether each layer works at every step; behind one that returns its last state, a layer works once a sequence."""
-    return [flow.sequence for flow in flows(network.flow, network.layers)[:-1]]
+    return [flow.sequence for flow in flows(network.flow, network.stages)[:-1]]
 
 
 def repeats(network: Network) -> list[int]:
     """For each layer how often its cycles pass for a sample: once, but behind images for each step of the sequence that
     their rows become. Where sequences come in, whose length is open, samples are steps."""
     found, times, images = [], 1, network.flow.grid is not None
-    passing = flows(network.flow, network.layers)
+    passing = flows(network.flow, network.stages)
     for come, go in itertools.pairwise(passing):
         found.append(times if come.sequence and images else 1)
         if come.grid is not None and go.sequence:
@@ -119,7 +119,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         Refusal: as `plan`; when the layers cannot share an array, unless the objective is "auto".
     """
     ladders = _ladders(network, multipliers, streams, levels, objective)
-    if objective == "latency" and any(layer.kind == "bidirectional" for layer in network.layers):
+    if objective == "latency" and any(layer.kind == "bidirectional" for layer in network.stages):
         raise Refusal(f"hardware.objective must not be 'latency' where a layer is bidirectional, as network "
                       f"{network.name!r} has no result before a sequence ends; choose 'throughput', 'auto' or 'area'")
     try:
@@ -135,7 +135,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         found.append(_each(network, _separate(network, multipliers, ladders, "")))
     aim = "latency" if objective == "latency" else "area"
     shared, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
-    one = paired(network.layers, shared)
+    one = paired(network.stages, shared)
     plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
     latency = None if len(one) < len(shared) else _latency(
         network, plans, len(one), list(cost.results), groups[-1].k)
@@ -171,8 +171,8 @@ def _each(network: Network, plans: list[Plan], reason: str = "") -> Alternative:
     working = [plan.cycles for plan, steps in zip(plans, each_step(network), strict=True) if steps]
     latency = None
     if isinstance(plans[0], LayerPlan):
-        k = matrices(network.layers[0])[0].product.block_size
-        latency = _latency(network, plans, 0, list(range(1 - -(-network.inputs // k), 1)), k)
+        k = matrices(network.stages[0])[0].product.block_size
+        latency = _latency(network, plans, 0, list(range(1 - -(-network.flow.size // k), 1)), k)
     return Alternative(EACH, plans, max(working or [plan.cycles for plan in plans]), latency, reason)
 
 
@@ -183,7 +183,7 @@ def _latency(network: Network, plans: Sequence[Plan], first: int, cycles: list[i
         first: layer that has an array of its own or none.
         cycles: in which the blocks of its input come, of ``k`` values each.
     """
-    for layer, plan in zip(network.layers[first:], plans[first:], strict=True):
+    for layer, plan in zip(network.stages[first:], plans[first:], strict=True):
         if isinstance(plan, LayerPlan):
             own = matrices(layer)[0].product.block_size
             cycles, k = reblocked(cycles, layer.inputs, k, own), own
@@ -203,7 +203,7 @@ def _ladders(network: Network, multipliers: int, streams: int, levels: int, obje
     require_positive("multipliers", multipliers, "give the budget of the device")
     require_positive("streams", streams, "give 1 for the least latency")
     found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
-             for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False)]
+             for layer, flow in zip(network.stages, flows(network.flow, network.stages), strict=False)]
     _check(network, streams)
     if objective not in OBJECTIVES:
         raise Refusal(f"hardware.objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
@@ -258,7 +258,7 @@ def _shared(ladders: Ladders, multipliers: int, times: list[int]) -> tuple[Ladde
 
 def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
     """The ladders for a first layer that takes some pixels side by side, as may a pooling behind it."""
-    first, behind = network.layers[0], network.layers[1] if len(network.layers) > 1 else None
+    first, behind = network.stages[0], network.stages[1] if len(network.stages) > 1 else None
     for pixels in PIXELS:
         if found := tiled(first, behind, pixels):
             yield [*found, *ladders[len(found):]]

@@ -5,7 +5,7 @@ from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multipli
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.residual import Residual
-from circulant.sim.shape.chain import flows
+from circulant.sim.golden.stages import flows
 from circulant.sim.shape.window import Flow
 
 __all__ = ["ResidualPlan"]

@@ -12,11 +12,11 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.scale import Scale
+from circulant.sim.golden.stages import Stage
 
 __all__ = ["ActivationPlan", "ScalePlan", "StreamPlan", "activation_plans", "pooled_aside", "scale_plans",
            "stream_plan"]
@@ -26,7 +26,7 @@ ASIDE = 16
 
 
 @singledispatch
-def pooled_aside(layer: Layer, pixels: int) -> int:
+def pooled_aside(layer: Stage, pixels: int) -> int:
     """How many pixels become of so many side by side in a pooling; 0 where their windows do not lie side by side, and
     in other layers."""
     return 0
@@ -40,7 +40,7 @@ def _(layer: Pool, pixels: int) -> int:
 
 
 @singledispatch
-def stream_plan(layer: Layer, *, pixels: int = 1) -> StreamPlan:
+def stream_plan(layer: Stage, *, pixels: int = 1) -> StreamPlan:
     """The plan of a layer without multipliers. The choice of an output takes every block in the cycle in which it
     comes, and never limits.
 

@@ -8,7 +8,7 @@ from amaranth.lib.stream import Interface
 from circulant.hw.emit.target import Platform, separate_module
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.width_converter import WidthConverter
-from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.stages import Stage
 
 __all__ = ["into", "link", "values"]
 
@@ -29,7 +29,7 @@ def into(m: Module, source: Interface, sink: Interface, *, size: int, width: int
     return source
 
 
-def link(m: Module, layers: Sequence[Layer], units: Sequence[wiring.Component],
+def link(m: Module, layers: Sequence[Stage], units: Sequence[wiring.Component],
          platform: Platform = None) -> list[Interface]:
     """Add the units under the names of their layers, each behind the one before; returns the streams between them.
 

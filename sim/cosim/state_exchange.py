@@ -191,5 +191,5 @@ class Session:
     def _played(self, inputs: NDArray[np.int64], outputs: NDArray[np.int64],
                 lengths: Lengths | None = None) -> Played:
         sent, golden = (vectors.reshape(len(vectors), -1, size) for vectors, size in (
-            (inputs, self.network.inputs), (outputs, self.network.outputs)))
+            (inputs, self.network.flow.size), (outputs, self.network.end.size)))
         return Played.of(sent, golden, lengths, streams=self.manifest.streams)

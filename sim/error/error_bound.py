@@ -16,7 +16,7 @@ without which the bound would grow with every step. `PropagatedError` carries J,
 where τ is how far the table is from f at that argument. No error is greater than a function's range. All holds as long
 as nothing saturates but the values of tables.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,9 +27,9 @@ from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.error.error_propagation import PropagatedError, Rows, Step
 from circulant.sim.error.image_error import Known, Trace, propagate
-from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 from circulant.sim.golden.network import Network
@@ -38,8 +38,7 @@ from circulant.sim.golden.rnn import Rnn
 from circulant.sim.real import float_recurrent_layers as recurrent
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import check_data
-from circulant.sim.shape.kinds import leaves
+from circulant.sim.shape.flows import JOINS, check_data
 
 __all__ = ["error_bound"]
 
@@ -58,7 +57,7 @@ def error_bound(network: Network, model: Model, x: ArrayLike, *, lengths: ArrayL
         Refusal: as `Network.run`; when the network ends with a choice, something saturates, or the network is not that
             of the model.
     """
-    if network.layers[-1].kind == Argmax.kind:
+    if any(layer.kind == Argmax.kind for layer in network.layers):
         raise Refusal(f"The bound must be of numbers, but network {network.name!r} ends with a choice of the largest; "
                       "give the network without it")
     if [layer.name for layer in network.layers] != [layer.name for layer in model.layers]:
@@ -69,7 +68,7 @@ def error_bound(network: Network, model: Model, x: ArrayLike, *, lengths: ArrayL
     every = network.lengths(exact, lengths)
     if every is None:
         return _bounds(network, model, x, exact)
-    found = np.zeros((*exact.shape[:2 if network.per_step else 1], network.outputs))
+    found = np.zeros((*exact.shape[:2 if network.per_step else 1], network.end.size))
     alike = replace(network, ragged=False)
     for steps in np.unique(every):
         some, part = every == steps, exact[every == steps, :steps]
@@ -84,16 +83,20 @@ def _bounds(network: Network, model: Model, x: ArrayLike, exact: Reals) -> Reals
     _check_saturation(network, trace)
     form = network.input_format
     values = form.real(form.quantize(exact))
-    known: Known = values, values - exact, np.zeros_like(exact)
-    for layer, reference in zip(network.layers, model.layers, strict=True):
-        known = propagate(layer, reference, trace, known)
-    return np.abs(known[1]) + known[2]
+    start: Known = values, values - exact, np.zeros_like(exact)
+    references = {layer.name: layer for layer in model.layers}
+
+    def step(layer: Layer, known: Sequence[Known]) -> Known:
+        return propagate(layer, references[layer.name], trace, known if layer.kind in JOINS else known[0])
+
+    _, shift, rest = network.walk({network.entry.name: start}, step)[network.exit]
+    return np.abs(shift) + rest
 
 
 def _check_saturation(network: Network, trace: Trace) -> None:
-    positive = {f"{layer.name}.product.output" for layer in leaves(network.layers)
+    positive = {f"{layer.name}.product.output" for layer in network.layers
                 if layer.kind in (Linear.kind, Conv.kind) and layer.relu}
-    tables = {f"{layer.name}.y" for layer in leaves(network.layers) if layer.kind == "activation"}
+    tables = {f"{layer.name}.y" for layer in network.layers if layer.kind == "activation"}
     for name, tensor in trace.items():
         kind = name.rpartition(".")[2]
         if name in tables or kind in ("r", "z", "n", "i", "f", "g", "o", "sums") or name.endswith(
@@ -120,17 +123,6 @@ def _(layer: Linear, exact: Any, trace: Trace, known: Known) -> Known:
     most, sure = near.most.reshape(golden.shape), np.abs(golden) > near.most.reshape(golden.shape)
     return (np.maximum(golden, 0), np.where(sure, near.shift.reshape(golden.shape) * (golden > 0), 0),
             np.where(sure, near.rest.reshape(golden.shape) * (golden > 0), most))
-
-
-@propagate.register
-def _(layer: Bidirectional, exact: Any, trace: Trace, known: Known) -> Known:
-    ahead = propagate(layer.forward, exact.forward, trace, known)
-    first, second, third = (part[:, ::-1] for part in known)
-    back = propagate(layer.backward, exact.backward, trace, (first, second, third))
-    turn = slice(None, None, -1 if layer.returns == "sequence" else 1)
-    golden, shift, rest = (np.concatenate([one, other[:, turn] if one.ndim > 2 else other], -1)
-                           for one, other in zip(ahead, back, strict=True))
-    return golden, shift, rest
 
 
 @propagate.register

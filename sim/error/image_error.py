@@ -3,7 +3,7 @@
 What golden stands for lies at value − shift ± rest. A layer without a product moves both ends of that as itself, since
 sums, means and maxima grow with what comes in; what it then errs by is known but for the width between these ends.
 """
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
@@ -15,13 +15,16 @@ from circulant.sim.arith.fixed import Reals
 from circulant.sim.arith.trace import Tensor
 from circulant.sim.error.error_propagation import Rows, Step
 from circulant.sim.golden.activation import Activation
+from circulant.sim.golden.add import Add
+from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.reverse import Reverse
 from circulant.sim.golden.scale import Scale
 from circulant.sim.real import float_model
+from circulant.sim.shape.flows import JOINS
 from circulant.sim.shape.geometry import flattened
 from circulant.sim.shape.kinds import unknown
 
@@ -35,12 +38,12 @@ Trace = Mapping[str, Tensor]
 
 
 @singledispatch
-def propagate(layer: Any, exact: Any, trace: Trace, known: Known) -> Known:
+def propagate(layer: Any, exact: Any, trace: Trace, known: Any) -> Known:
     """The outputs of a layer from its inputs: (N, height, width, channels), (N, T, size) or (N, size).
 
     Parameters:
         exact: what ``layer`` was quantized from.
-        known: golden inputs, and what they err by.
+        known: golden inputs, and what they err by: `Known`, of a join a list of them.
     """
     raise unknown(layer, "bounded in its error")
 
@@ -79,15 +82,24 @@ def _(layer: OverTime, exact: Any, trace: Trace, known: Known) -> Known:
 
 
 @propagate.register
-def _(layer: Residual, exact: Any, trace: Trace, known: Known) -> Known:
-    low, high = np.zeros(()), np.zeros(())
-    for side, chain in layer.branches.items():
-        given = known
-        for each, mine in zip(chain, getattr(exact, side), strict=True):
-            given = propagate(each, mine, trace, given)
-        least, most = _ends(*given)
-        low, high = low + least, high + most
-    return _between(layer, known, low, high)
+def _(layer: Add, exact: Any, trace: Trace, known: Sequence[Known]) -> Known:
+    low, high = (sum(ends) for ends in zip(*(_ends(*each) for each in known), strict=True))
+    return _between(layer, known, np.asarray(low), np.asarray(high))
+
+
+@propagate.register
+def _(layer: Concat, exact: Any, trace: Trace, known: Sequence[Known]) -> Known:
+    low, high = (np.concatenate(ends, -1) for ends in zip(*(_ends(*each) for each in known), strict=True))
+    if layer.rounds:
+        return _between(layer, known, low, high)
+    golden, shift, rest = (np.concatenate(parts, -1) for parts in zip(*known, strict=True))
+    return golden, shift, rest
+
+
+@propagate.register
+def _(layer: Reverse, exact: Any, trace: Trace, known: Known) -> Known:
+    golden, shift, rest = (part[:, ::-1] for part in known)
+    return golden, shift, rest
 
 
 def _ends(x: Reals, shift: Reals, rest: Reals) -> tuple[Reals, Reals]:
@@ -95,10 +107,13 @@ def _ends(x: Reals, shift: Reals, rest: Reals) -> tuple[Reals, Reals]:
     return x - shift - rest, x - shift + rest
 
 
-def _between(layer: Conv | Pool | Scale | Activation | Residual | OverTime, known: Known, low: Reals,
-             high: Reals) -> Known:
+def _between(layer: Any, known: Any, low: Reals, high: Reals) -> Known:
     """The outputs of a layer that stand for values between two ends before its ReLU."""
-    golden = layer.output_format.real(layer(layer.input_format.quantize(known[0])))
+    if layer.kind in JOINS:
+        given: Any = [form.quantize(each[0]) for form, each in zip(layer.input_formats, known, strict=True)]
+    else:
+        given = layer.input_format.quantize(known[0])
+    golden = layer.output_format.real(layer(given))
     if getattr(layer, "relu", False):
         low, high = np.maximum(low, 0), np.maximum(high, 0)
     return golden, golden - (low + high) / 2, (high - low) / 2

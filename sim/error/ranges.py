@@ -1,6 +1,6 @@
 """How far every tensor of a golden model reaches: on data, at worst, and against its format."""
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -14,7 +14,8 @@ from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Tensor
 from circulant.sim.error.bounds import bins, matrix
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.add import Add
+from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
@@ -25,7 +26,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.reverse import Reverse
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.real.float_model import Model
@@ -84,10 +85,12 @@ def analyse(network: Network, x: ArrayLike, model: Model | None = None, *,
 def worst_cases(network: Network, steps: int = 1) -> dict[str, float]:
     """By tensor the greatest magnitude that any inputs of so many steps can cause, but for roundings on the way."""
     found: dict[str, float] = {}
-    peak = -network.input_format.lo * network.input_format.step
-    for layer in network.layers:
-        found.update(layer_worst_cases(layer, peak, steps))
-        peak = _reach(layer.output_format)
+
+    def step(layer: Layer, peaks: Sequence[float]) -> float:
+        found.update(layer_worst_cases(layer, sum(peaks) if layer.kind == "add" else max(peaks), steps))
+        return _reach(layer.output_format)
+
+    network.walk({each.name: _reach(network.formats[each.name]) for each in network.inputs}, step)
     return found
 
 
@@ -129,14 +132,8 @@ def _tap(name: str) -> str:
 
 @singledispatch
 def layer_worst_cases(layer: Layer, peak: float, steps: int) -> Iterator[tuple[str, float]]:
-    """By tensor of a layer the greatest magnitude for inputs up to a peak."""
+    """By tensor of a layer the greatest magnitude for inputs up to a peak, for sums up to a peak of a join."""
     raise unknown(layer, "analysed")
-
-
-@layer_worst_cases.register
-def _(layer: Bidirectional, peak: float, steps: int) -> Iterator[tuple[str, float]]:
-    for one in layer.within:
-        yield from layer_worst_cases(one, peak, steps)
 
 
 @layer_worst_cases.register
@@ -148,7 +145,7 @@ def _(layer: Linear | Conv, peak: float, steps: int) -> Iterator[tuple[str, floa
 
 
 @layer_worst_cases.register
-def _(layer: Pool | OverTime, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+def _(layer: Pool | OverTime | Add | Concat, peak: float, steps: int) -> Iterator[tuple[str, float]]:
     yield f"{layer.name}.y", peak
 
 
@@ -165,19 +162,7 @@ def _(layer: Activation, peak: float, steps: int) -> Iterator[tuple[str, float]]
 
 
 @layer_worst_cases.register
-def _(layer: Residual, peak: float, steps: int) -> Iterator[tuple[str, float]]:
-    total = 0.0
-    for chain in layer.branches.values():
-        end = peak
-        for each in chain:
-            yield from layer_worst_cases(each, end, steps)
-            end = _reach(each.output_format)
-        total += end
-    yield f"{layer.name}.y", total
-
-
-@layer_worst_cases.register
-def _(layer: Flatten | Argmax, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+def _(layer: Flatten | Reverse | Argmax, peak: float, steps: int) -> Iterator[tuple[str, float]]:
     return iter(())
 
 

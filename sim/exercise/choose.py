@@ -77,7 +77,7 @@ def exercise(network: Network, count: int, *, steps: int = STEPS, seed: int = 0)
         inputs, lengths = _cut(inputs, seed)
     _end(inputs, lengths, seed)
     reaches = _reached(network, inputs, lengths)
-    vectors = Vectors(inputs.reshape(len(inputs), -1, network.inputs) if network.flow.grid is not None else inputs,
+    vectors = Vectors(inputs.reshape(len(inputs), -1, network.flow.size) if network.flow.grid is not None else inputs,
                       network.run_integers(inputs, lengths), network.hash, lengths)
     return Exercise(vectors, _coverage(reaches), _coverage(points), len(pool))
 

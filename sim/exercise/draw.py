@@ -21,8 +21,8 @@ def sample_shape(network: Network, steps: int) -> tuple[int, ...]:
     """A sample as `Network.run_integers` takes it: (T, inputs), (inputs,) or (height, width, channels)."""
     grid = network.flow.grid
     if grid is not None:
-        return *grid, network.inputs
-    return (steps, network.inputs) if network.sequence else (network.inputs,)
+        return *grid, network.flow.size
+    return (steps, network.flow.size) if network.sequence else (network.flow.size,)
 
 
 def candidates(network: Network, count: int, *, steps: int, seed: int, kinds: tuple[int, ...] = KINDS) -> Integers:
@@ -71,7 +71,7 @@ def _responses(network: Network) -> Integers:
     """The first layer's products of each input alone, (rows, inputs): the signs of its weights. Of a layer without
     products, or with several positions of a kernel, a single row of ones."""
     products: list[Product] = list(getattr(network.layers[0], "products", {}).values())
-    found = [product(np.eye(network.inputs, dtype=np.int64) * product.input.hi).T for product in products
+    found = [product(np.eye(network.flow.size, dtype=np.int64) * product.input.hi).T for product in products
              if product.input == network.input_format and network.flow.grid is None
-             and network.inputs <= product.columns < network.inputs + product.block_size]
-    return np.concatenate(found) if found else np.ones((1, network.inputs), np.int64)
+             and network.flow.size <= product.columns < network.flow.size + product.block_size]
+    return np.concatenate(found) if found else np.ones((1, network.flow.size), np.int64)

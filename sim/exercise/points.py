@@ -21,7 +21,6 @@ from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.rnn import Rnn
-from circulant.sim.shape.kinds import leaves
 
 __all__ = ["KINDS", "Coverage", "Points", "arguments", "reached"]
 
@@ -94,7 +93,7 @@ def reached(network: Network, trace: Trace, worst: Mapping[str, float]) -> Point
         worst: by tensor the greatest magnitude that inputs can cause: a limit beyond it is no point.
     """
     found: Points = {}
-    for layer in leaves(network.layers):
+    for layer in network.layers:
         for name, table, values in arguments(layer, trace):
             _segments(found, name, table, values.reshape(len(values), -1))
     for name, tensor in trace.items():

@@ -1,18 +1,16 @@
-"""Two recurrent layers over the same sequence, one from its first step on and one from its last, in integers."""
+"""Two recurrent layers over the same sequence, one from its first step on and one from its last, seen as one stage of
+a network."""
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from circulant.sim.arith.circulant import Product
-from circulant.sim.arith.fixed import Format, Integers
-from circulant.sim.arith.trace import Recorder
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.reverse import Reverse
 from circulant.sim.golden.rnn import Rnn
-from circulant.sim.golden.serial import Arrays, layer_arrays, layer_as_json, layer_fields, layer_from_json, reader
+from circulant.sim.shape.graph import Node
 from circulant.sim.shape.recurrent import check_directions, check_formats
-from circulant.sim.shape.sequences import Lengths, backward
 
 __all__ = ["Bidirectional"]
 
@@ -75,42 +73,12 @@ class Bidirectional:
     def output_format(self) -> Format:
         return self.forward.output_format
 
-    def initial(self, count: int) -> tuple[Any, Any]:
-        """The states of both directions that ``count`` sequences start from."""
-        return self.forward.initial(count), self.backward.initial(count)
-
-    def __call__(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
-        """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layers return the sequence.
-
-        Parameters:
-            lengths: in descending order; None where all sequences have T steps.
-        """
-        return self.run(x, record=record, lengths=lengths)[0]
-
-    def run(self, x: Integers, state: tuple[Any, Any] | None = None, record: Recorder | None = None,
-            lengths: Lengths | None = None) -> tuple[Integers, tuple[Any, Any]]:
-        """Outputs of whole sequences (N, T, inputs) whose directions start from a state, and the last state.
-
-        The backward layer starts behind the last step: pieces of a sequence do not make up the whole one.
-        """
-        start = self.initial(len(x)) if state is None else state
-        ahead, first = self.forward.run(x, start[0], record, lengths)
-        back, second = self.backward.run(backward(x, lengths), start[1], record, lengths)
+    def nodes(self, source: str) -> list[Node]:
+        """Both directions side by side: the backward one takes the sequence reversed, and gives it back so."""
+        form, back = self.input_format, f"{self.name}.backward"
+        nodes = [Node(self.forward, (source,)), Node(Reverse(f"{self.name}.reversed", self.inputs, form), (source,)),
+                 Node(self.backward, (f"{self.name}.reversed",))]
         if self.returns == "sequence":
-            back = backward(back, lengths)
-        return np.concatenate([ahead, back], axis=-1), (first, second)
-
-
-@layer_arrays.register
-def _(layer: Bidirectional) -> dict[str, Integers]:
-    return layer_arrays(layer.forward) | layer_arrays(layer.backward)
-
-
-@layer_fields.register
-def _(layer: Bidirectional) -> dict[str, Any]:
-    return {direction: layer_as_json(each) for direction, each in layer.directions.items()}
-
-
-@reader(Bidirectional.kind)
-def _read(entry: dict[str, Any], arrays: Arrays) -> Bidirectional:
-    return Bidirectional(entry["name"], *(layer_from_json(entry[way], arrays) for way in ("forward", "backward")))
+            nodes.append(Node(Reverse(f"{self.name}.restored", self.backward.outputs, self.output_format), (back,)))
+        sizes, given = (self.forward.outputs, self.backward.outputs), self.output_format
+        return [*nodes, Node(Concat(self.name, sizes, (given, given), given), (self.forward.name, nodes[-1].name))]

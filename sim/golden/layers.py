@@ -1,6 +1,7 @@
 """The kinds of layers of a golden network."""
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.add import Add
+from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
@@ -9,17 +10,17 @@ from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.reverse import Reverse
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["Cell", "Layer", "Recurrent"]
 
-Layer = (Linear | Gru | Lstm | Rnn | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | OverTime
+Layer = (Linear | Gru | Lstm | Rnn | Conv | Pool | Flatten | Scale | Activation | OverTime | Add | Concat | Reverse
          | Argmax)
 
-Recurrent = Gru | Lstm | Rnn | Bidirectional | OverTime
+Recurrent = Gru | Lstm | Rnn | OverTime
 """Layers that take a sequence, and have a state."""
 
 Cell = Gru | Lstm | Rnn
-"""Layers that take a sequence from its first step on."""
+"""Recurrent layers with matrices."""

@@ -1,7 +1,6 @@
 """Networks in integers: the golden model that the hardware equals bit for bit."""
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,15 +13,14 @@ from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder, Tensor
 from circulant.sim.golden import network_file
-from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.layers import Layer, Recurrent
 from circulant.sim.golden.reduce.argmax import Argmax
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.stages import stages
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import chained, check_chain, check_data, entry, flows
+from circulant.sim.shape.flows import JOINS, check_data
+from circulant.sim.shape.graph import Graph, Node, computed, free_name
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending, valid
-from circulant.sim.shape.window import Flow
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Layer", "Network", "Result"]
@@ -53,75 +51,64 @@ class Result:
         return f"<Result {self.integers.shape}{f', trace of {len(self.trace)} tensors' if self.trace else ''}>"
 
 
-def _check_formats(layers: Sequence[Layer]) -> None:
-    for before, after in itertools.pairwise(layers):
-        if before.output_format != after.input_format:
-            raise Refusal(f"Layer {after.name!r} must take the {before.output_format} of layer {before.name!r}, "
-                          f"not {after.input_format}; quantize the network again")
-    for layer in layers:
-        for chain in layer.branches.values() if isinstance(layer, Residual) else ():
-            _check_formats(chain)
-            if chain and chain[0].input_format != layer.input_format:
-                raise Refusal(f"Layer {chain[0].name!r} must take the {layer.input_format} of layer {layer.name!r}, "
-                              f"not {chain[0].input_format}; quantize the network again")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Network:
-    """A chain of quantized layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
+class Network(Graph):
+    """A graph of quantized layers.
 
     Parameters:
-        shape: of a sample as it comes, see `circulant.sim.real.float_model.Model`; real inputs may have it, too.
         ragged: whether its sequences have different lengths, so that arrays of them must come with these.
 
+    Members:
+        former_hash: the hash of the file that it was read from, where that is of an older version.
+
     Raises:
-        Refusal: as `check_chain`, and when a layer does not take the format that the one before gives.
+        Refusal: as `Graph`, and when a layer does not take the format that a source gives.
     """
 
-    name: str
-    inputs: int
-    sequence: bool
-    layers: tuple[Layer, ...]
-    shape: tuple[int, ...] = ()
     ragged: bool = False
+    former_hash: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        check_chain(self.name, self.flow, self.layers)
-        _check_formats(self.layers)
+        super().__post_init__()
+        formats = self.formats
+        for node in self.nodes:
+            for source, due in zip(node.sources, _taken(node.layer), strict=True):
+                if formats[source] != due:
+                    raise Refusal(f"Layer {node.name!r} must take the {formats[source]} of layer {source!r}, not {due};"
+                                  " quantize the network again")
 
     def __repr__(self) -> str:
-        layers, per = " → ".join(layer.kind for layer in self.layers), "step" if self.per_step else "sequence"
-        often = f" per {per}" if self.sequence else ""
-        return f"<Network {self.name!r} {layers}, {self.inputs} → {self.outputs}{often}, {self.hash[:12]}>"
+        what = " → ".join(layer.kind for layer in self.layers)
+        if len(self.inputs) > 1 or len(self.outputs) > 1:
+            return f"<Network {self.name!r} {what}, {self.hash[:12]}>"
+        often = f" per {'step' if self.per_step else 'sequence'}" if self.sequence else ""
+        return f"<Network {self.name!r} {what}, {self.flow.size} → {self.end.size}{often}, {self.hash[:12]}>"
 
-    @property
-    def flow(self) -> Flow:
-        """The flow that the first layer takes."""
-        return entry(self.name, self.inputs, self.sequence, self.shape, self.layers)
+    @cached_property
+    def formats(self) -> dict[str, Format]:
+        """The formats of what each input and node gives, by name."""
+        given = {source: due for node in reversed(self.nodes)
+                 for source, due in zip(node.sources, _taken(node.layer), strict=True)}
+        return {**{each.name: given[each.name] for each in self.inputs},
+                **{node.name: node.layer.output_format for node in self.nodes}}
 
-    @property
-    def end(self) -> Flow:
-        """The flow that the last layer gives."""
-        return check_chain(self.name, self.flow, self.layers)
+    @cached_property
+    def stages(self) -> tuple[Any, ...]:
+        """The network as a chain of stages, see `circulant.sim.golden.stages`."""
+        return stages(self)
 
     @property
     def input_format(self) -> Format:
-        return self.layers[0].input_format
+        return self.formats[self.entry.name]
 
     @property
     def output_format(self) -> Format:
-        return self.layers[-1].output_format
-
-    @property
-    def outputs(self) -> int:
-        """Values of one output vector."""
-        return self.layers[-1].outputs
+        return self.formats[self.exit]
 
     @property
     def per_step(self) -> bool:
         """Whether there is an output vector for each step, not one for each sequence."""
-        recurrent = [layer for layer in self.layers if isinstance(layer, Recurrent)]
-        return self.sequence and all(layer.returns == "sequence" for layer in recurrent)
+        return self.sequence and self.end.sequence
 
     @property
     def output_vectors(self) -> int:
@@ -129,13 +116,13 @@ class Network:
         step gives one; otherwise 1."""
         if self.flow.grid is None or not self.end.sequence:
             return 1
-        passing = flows(self.flow, self.layers)
-        return next(come.grid[0] for come, go in itertools.pairwise(passing) if come.grid is not None and go.sequence)
+        return next(flow.grid[0] for node in self.nodes for flow in [self.flows[node.sources[0]]]
+                    if flow.grid is not None and self.flows[node.name].sequence)
 
     @property
     def hash(self) -> str:
-        """SHA-256 of sizes, formats and weights."""
-        return artifact.digest(self.body)
+        """SHA-256 of nodes, sizes, formats and weights."""
+        return self.former_hash or artifact.digest(self.body)
 
     @cached_property
     def body(self) -> dict[str, Any]:
@@ -157,10 +144,10 @@ class Network:
         known = self.lengths(integers, lengths)
         record = Recorder(lengths=known is not None)
         if known is None:
-            integers = chained(self.layers, integers, record)
+            integers = self._compute(integers, record)
         else:
             order = descending(known)
-            found = chained(self.layers, integers[order, :int(known.max())], record, known[order])
+            found = self._compute(integers[order, :int(known.max())], record, known[order])
             integers = self._outputs(integers)
             integers[order, :found.shape[1]] = found
         return Result(integers, self.output_format.real(integers), record.tensors)
@@ -209,18 +196,30 @@ class Network:
             return self._ragged(x, known)
         grid = self.flow.grid
         if grid is not None:
-            x, batch = x.reshape(len(x), *grid, self.inputs), max(1, IMAGES // math.prod(grid))
+            x, batch = x.reshape(len(x), *grid, self.flow.size), max(1, IMAGES // math.prod(grid))
         else:
             batch = self._batch(math.prod(x.shape[1:-1]))
-        outputs = [chained(self.layers, x[start:start + batch], None) for start in range(0, max(1, len(x)), batch)]
+        outputs = [self._compute(x[start:start + batch]) for start in range(0, max(1, len(x)), batch)]
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
 
     def traced(self, x: Integers) -> dict[str, Tensor]:
         """Every tensor on the way for inputs as `run_integers` takes them, all of them computed at once, and as many
         steps of each sequence."""
         record = Recorder()
-        chained(self.layers, x, record)
+        self._compute(x, record)
         return record.tensors
+
+    def compute(self, values: Mapping[str, Integers], *, lengths: Lengths | None = None) -> dict[str, Integers]:
+        """All outputs by name for integers of all inputs by name, of networks with any number of them.
+
+        Parameters:
+            lengths: of sequences, in descending order; None where all have T steps.
+        """
+        return computed(self, values, None, lengths)
+
+    def _compute(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
+        found: Integers = computed(self, {self.entry.name: x}, record, lengths)[self.exit]
+        return found
 
     def _ragged(self, x: Integers, lengths: Lengths) -> Integers:
         """Golden outputs for sequences of these lengths: those of like length side by side."""
@@ -228,14 +227,14 @@ class Network:
         while start < len(order):
             longest = int(lengths[order[start]])
             some = order[start:start + self._batch(longest)]
-            found = chained(self.layers, x[some, :longest], None, lengths[some])
+            found = self._compute(x[some, :longest], None, lengths[some])
             outputs[some, :found.shape[1]] = found
             start += len(some)
         return outputs
 
     def _outputs(self, x: Integers) -> Integers:
         """Zeros in the place of the outputs for sequences x."""
-        return np.zeros((*x.shape[:2 if self.per_step else 1], self.outputs), np.int64)
+        return np.zeros((*x.shape[:2 if self.per_step else 1], self.end.size), np.int64)
 
     def _batch(self, steps: int) -> int:
         """Sequences of so many steps that are computed side by side."""
@@ -248,19 +247,16 @@ class Network:
         Raises:
             Refusal: when there are not two outputs to choose from, or the choice is there already.
         """
-        names = [layer.name for layer in self.layers]
-        if isinstance(self.layers[-1], Argmax):
+        last = self.exit
+        if isinstance(self.nodes[-1].layer, Argmax):
             raise Refusal(f"Network {self.name!r} must give values to choose from, but it ends with the choice "
-                          f"{names[-1]!r} already; leave argmax out")
-        name = next(name for name in itertools.chain(["argmax"], map("argmax_{}".format, itertools.count(1)))
-                    if name not in names)
-        choice = Argmax(name, self.outputs, self.output_format)
-        return Network(self.name, self.inputs, sequence=self.sequence, layers=(*self.layers, choice), shape=self.shape,
-                       ragged=self.ragged)
+                          f"{last!r} already; leave argmax out")
+        choice = Argmax(free_name("argmax", self.flows), self.end.size, self.output_format)
+        return replace(self, nodes=(*self.nodes, Node(choice, (last,))), outputs=(choice.name,))
 
     def chosen(self, vectors: Vectors) -> Vectors:
         """The test vectors of the network without the choice at its end as those of this one."""
-        return replace(vectors, outputs=self.layers[-1](vectors.outputs), network=self.hash)
+        return replace(vectors, outputs=self.nodes[-1].layer(vectors.outputs), network=self.hash)
 
     def initial(self, count: int) -> list[Any]:
         """The states of all layers that ``count`` sequences start from; None for a layer that keeps nothing."""
@@ -274,17 +270,20 @@ class Network:
         Raises:
             Refusal: when a layer needs whole sequences, or a state is not that of as many sequences.
         """
-        following = []
-        for layer, state in zip(self.layers, states, strict=True):
-            if isinstance(layer, Bidirectional):
+        given = dict(zip((layer.name for layer in self.layers), states, strict=True))
+
+        def step(layer: Any, values: Sequence[Integers]) -> Integers:
+            if layer.kind == "reverse":
                 raise Refusal(f"A sequence can be continued piece by piece if all layers run forward, but layer "
-                              f"{layer.name!r} is bidirectional; run whole sequences")
+                              f"{layer.name.partition('.')[0]!r} is bidirectional; run whole sequences")
             if isinstance(layer, Recurrent):
-                x, state = layer.run(x, state)
+                y, given[layer.name] = layer.run(values[0], given[layer.name])
             else:
-                x = layer(x)
-            following.append(state)
-        return x, following
+                y = layer(values if layer.kind in JOINS else values[0])
+            return np.asarray(y)
+
+        found = self.walk({self.entry.name: x}, step)[self.exit]
+        return found, [given[layer.name] for layer in self.layers]
 
     @public
     def vectors(self, x: ArrayLike, *, lengths: ArrayLike | None = None) -> Vectors:
@@ -300,7 +299,7 @@ class Network:
         if known is not None:
             inputs[~valid(known, inputs.shape[1])] = 0
         if self.flow.grid is not None:
-            inputs = inputs.reshape(len(inputs), -1, self.inputs)
+            inputs = inputs.reshape(len(inputs), -1, self.flow.size)
         return Vectors(inputs, self.run_integers(inputs, known), self.hash, known)
 
     @public
@@ -318,3 +317,9 @@ class Network:
                 two do not belong together.
         """
         return network_file.read(folder, cls)
+
+
+def _taken(layer: Any) -> tuple[Format, ...]:
+    """The formats of what a layer takes, source by source."""
+    found: tuple[Format, ...] = layer.input_formats if layer.kind in JOINS else (layer.input_format,)
+    return found

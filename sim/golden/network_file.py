@@ -1,32 +1,43 @@
-"""The files of a golden network: ``network.json`` holds layers, sizes and formats, ``weights.npz`` the integers.
+"""The files of a golden network: ``network.json`` holds nodes, sizes and formats, ``weights.npz`` the integers.
 
 One hash covers both.
 """
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.files.schema import WAY_OUT, differing, shown
+from circulant.sim.golden import version4
 from circulant.sim.golden.rules import NETWORK
-from circulant.sim.golden.serial import layer_arrays, layer_as_json, layer_from_json
+from circulant.sim.golden.serial import Arrays, layer_arrays, layer_as_json, layer_from_json, read_grid
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Input, Node
+from circulant.sim.shape.window import Flow
 
 if TYPE_CHECKING:
     from circulant.sim.golden.network import Network
 
 __all__ = ["KIND", "VERSION", "arrays_of", "body", "read", "write"]
 
-KIND, VERSION = "circulant-network", 4
+KIND, VERSION = "circulant-network", 5
+
+_VERSIONS = {VERSION: NETWORK, version4.VERSION: version4.NETWORK}
 
 
 def body(network: "Network") -> dict[str, Any]:
     """The contents of ``network.json`` behind its header."""
-    ragged = {"ragged": True} if network.ragged else {}  # Networks from before it was there keep their hash.
-    return {"name": network.name, "inputs": network.inputs, "sequence": network.sequence,
-            "shape": list(network.shape), **ragged, "weights": artifact.digest_arrays(arrays_of(network)),
-            "layers": [layer_as_json(layer) for layer in network.layers]}
+    ragged = {"ragged": True} if network.ragged else {}
+    return {"name": network.name, **ragged, "weights": artifact.digest_arrays(arrays_of(network)),
+            "inputs": [_as_json(each) for each in network.inputs],
+            "nodes": [layer_as_json(node.layer) | {"sources": list(node.sources)} for node in network.nodes],
+            "outputs": list(network.outputs)}
+
+
+def _as_json(given: Input) -> dict[str, Any]:
+    grid = {} if given.flow.grid is None else {"grid": list(given.flow.grid)}
+    return {"name": given.name, "size": given.flow.size, **grid, "sequence": given.flow.sequence,
+            "shape": list(given.shape)}
 
 
 def arrays_of(network: "Network") -> dict[str, Integers]:
@@ -41,31 +52,40 @@ def write(network: "Network", folder: str | Path) -> None:
     artifact.write_json(folder / "network.json", KIND, VERSION, network.body)
 
 
-def read(folder: str | Path, make: "Callable[..., Network]") -> "Network":
-    """Read what `write` wrote.
+def read(folder: str | Path, make: "type[Network]") -> "Network":
+    """Read what `write` wrote, or what version 4 has of it.
 
     Parameters:
-        make: the network of its fields.
+        make: the class.
 
     Raises:
-        Refusal: when a file is missing, damaged, of another version, breaks `sim.golden.rules.NETWORK`, or the two do
-            not belong together.
+        Refusal: when a file is missing, damaged, of another version, breaks its rule, or the two do not belong
+            together.
     """
     folder = Path(folder)
     path = folder / "network.json"
-    said = artifact.read_json(path, KIND, VERSION, NETWORK)
-    arrays, _ = artifact.read_npz(folder / "weights.npz", "circulant-weights", VERSION)
+    version, said = artifact.read_json_of(path, KIND, _VERSIONS)
+    arrays, _ = artifact.read_npz(folder / "weights.npz", "circulant-weights", version)
     if artifact.digest_arrays(arrays) != said["weights"]:
         raise Refusal(f"{folder / 'weights.npz'} must be the weights of network.json beside it, but it is another "
                       "network's; quantize again")
     try:
-        layers = tuple(layer_from_json(entry, arrays) for entry in said["layers"])
-        made = make(said["name"], said["inputs"], said["sequence"], layers=layers, shape=tuple(said["shape"]),
-                    ragged=said.get("ragged", False))
+        made = (version4.made(said, arrays, make.chain) if version == version4.VERSION else
+                _network(said, arrays, make))
+        now = version4.body(made, said["weights"]) if version == version4.VERSION else made.body
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None
-    if made.hash != said["hash"]:  # What says the same twice in the file contradicts itself.
-        field, was, now = next(differing({**said, "hash": made.hash}, {**made.body, "hash": made.hash}))
-        raise Refusal(f"{path}: field {field!r} must be {shown(now)}, as the other fields and the weights have it, "
+    if artifact.digest(now) != said["hash"]:  # What says the same twice in the file contradicts itself.
+        field, was, due = next(differing(said, {**now, "hash": said["hash"]}))
+        raise Refusal(f"{path}: field {field!r} must be {shown(due)}, as the other fields and the weights have it, "
                       f"not {shown(was)}; {WAY_OUT}")
+    if version != VERSION:
+        object.__setattr__(made, "former_hash", said["hash"])
     return made
+
+
+def _network(said: dict[str, Any], arrays: Arrays, make: "type[Network]") -> "Network":
+    inputs = tuple(Input(entry["name"], Flow(entry["size"], read_grid(entry) if "grid" in entry else None,
+                                             entry["sequence"]), tuple(entry["shape"])) for entry in said["inputs"])
+    nodes = tuple(Node(layer_from_json(entry, arrays), tuple(entry["sources"])) for entry in said["nodes"])
+    return make(said["name"], inputs, nodes, tuple(said["outputs"]), ragged=said.get("ragged", False))

@@ -5,6 +5,8 @@ from functools import singledispatch
 from typing import Any
 
 from circulant.sim.golden.activation import Activation
+from circulant.sim.golden.add import Add
+from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
@@ -15,12 +17,13 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.reverse import Reverse
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.kinds import leaves, unknown
+from circulant.sim.shape.kinds import unknown
 
 __all__ = ["CYCLONE_V", "DSPS", "GOWIN", "Cost", "Dsp", "CostModel", "layer_bits", "tiles", "weight_bits",
            "weight_count"]
@@ -118,7 +121,7 @@ class CostModel:
         if not 0 <= memory_share <= 1:
             raise Refusal(f"memory_share must be from 0 to 1, not {memory_share!r}; the multipliers have the rest")
         self._share, self._ports = memory_share, ports
-        self._matrices = [matrix for layer in leaves(network.layers) for matrix in _matrices(layer)]
+        self._matrices = [matrix for layer in network.layers for matrix in _matrices(layer)]
         self._start = self.bill(start)
 
     def bill(self, bits: Widths) -> Cost:
@@ -149,7 +152,7 @@ def tiles(x: int, y: int, ports: tuple[int, int] | None) -> float:
 def weight_bits(network: Network) -> int:
     """Bits of all weights as the circuit stores them: in a layer as wide as in the widest of its matrices, peepholes in
     a memory of their own. Gaps that a plan leaves in the memories are not counted; they depend on the multipliers."""
-    return sum(layer_bits(layer) for layer in leaves(network.layers))
+    return sum(layer_bits(layer) for layer in network.layers)
 
 
 @singledispatch
@@ -159,7 +162,7 @@ def layer_bits(layer: Layer) -> int:
 
 
 @layer_bits.register
-def _(layer: Pool | Flatten | Activation | OverTime | Argmax) -> int:
+def _(layer: Pool | Flatten | Activation | OverTime | Add | Concat | Reverse | Argmax) -> int:
     return 0
 
 
@@ -183,12 +186,12 @@ def _(layer: Lstm) -> int:
 
 def weight_count(network: Network) -> int:
     """Numbers that stand in the weight memories, without peepholes."""
-    return sum(_own_weights(layer) for layer in leaves(network.layers))
+    return sum(_own_weights(layer) for layer in network.layers)
 
 
 def dense_count(network: Network) -> int:
     """Numbers that the matrices would have if they were dense, padded to whole blocks."""
-    return sum(product.weights.size * product.block_size for layer in leaves(network.layers)
+    return sum(product.weights.size * product.block_size for layer in network.layers
                for product in getattr(layer, "products", {}).values())
 
 

@@ -3,7 +3,8 @@ from collections.abc import Collection
 from functools import singledispatch
 
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.add import Add
+from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
@@ -14,7 +15,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.reverse import Reverse
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import RULES
@@ -35,7 +36,7 @@ PRODUCT = ("weight_bits", "spectrum_bits", "product_bits", "output_bits")
 
 
 def searched_bitwidths(network: Network, fields: Collection[str] = FIELDS) -> list[str]:
-    """The widths of a network that can be picked, by name.
+    """The widths of a network that can be picked, by name; both directions of a layer have the same.
 
     Raises:
         Refusal: when there is no such field.
@@ -45,8 +46,8 @@ def searched_bitwidths(network: Network, fields: Collection[str] = FIELDS) -> li
             raise Refusal(f"A kind of width to choose must be one of {', '.join(FIELDS)}, not {name!r}"
                           f"{nearest(name, FIELDS)}")
     found = ["input_bits"] if "input_bits" in fields else []
-    return found + [f"{layer.name}.{name}" for layer in network.layers for name in bitwidth_fields(layer)
-                    if name in fields]
+    return [*found, *dict.fromkeys(f"{layer.name.partition('.')[0]}.{name}" for layer in network.layers
+                                   for name in bitwidth_fields(layer) if name in fields)]
 
 
 @singledispatch
@@ -56,17 +57,17 @@ def bitwidth_fields(layer: Layer) -> list[str]:
 
 
 @bitwidth_fields.register
-def _(layer: Flatten | Argmax) -> list[str]:
+def _(layer: Flatten | Reverse | Argmax) -> list[str]:
     return []
 
 
 @bitwidth_fields.register
-def _(layer: Bidirectional) -> list[str]:
-    return bitwidth_fields(layer.forward)
+def _(layer: Concat) -> list[str]:
+    return ["output_bits"] if layer.rounds else []
 
 
 @bitwidth_fields.register
-def _(layer: Residual | Activation) -> list[str]:
+def _(layer: Add | Activation) -> list[str]:
     return ["output_bits"]
 
 

@@ -1,6 +1,6 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -13,7 +13,8 @@ from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.segments import fit_lines
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.add import Add
+from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
@@ -24,19 +25,23 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.reverse import Reverse
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm, assemble_rnn
 from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table, whole_product
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import check_data
-from circulant.sim.shape.kinds import leaves, unknown, within
+from circulant.sim.shape.flows import JOINS, check_data
+from circulant.sim.shape.graph import Node
+from circulant.sim.shape.kinds import unknown
 from circulant.sim.shape.recurrent import check_one_block_size
 from circulant.sim.shape.sequences import check_lengths
 
 __all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "grid_of", "grids", "matrices", "quantize", "quantize_layer"]
+
+CELLS = ("gru", "lstm", "rnn")
+"""Kinds of layers whose gates and outputs have one format."""
 
 BEHIND = {"input_product": "candidate_input", "recurrent_product": "candidate_recurrent"}
 """The product that has the last rows of a matrix, by that which has the first ones."""
@@ -71,22 +76,57 @@ def quantize(model: float_model.Model, calibration: ArrayLike | Peaks, *, length
     """
     bits = Widths(**widths)
     peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration, lengths)
-    first = bits.formats.get(model.layers[0].name) or fit(peaks.input, bits.input)
-    layers = _chain(model.layers, first, peaks, bits)
-    bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
-    return Network(model.name, model.inputs, sequence=model.sequence, layers=layers, shape=model.shape,
-                   ragged=peaks.ragged)
+    whole, states = _whole(model, bits), _states(model, peaks, bits)
 
-
-def _chain(chain: Sequence[float_model.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
-    """Golden layers, the first of which takes values of a format; in front of a quantizer one keeps all of its bits."""
-    layers: list[Layer] = []
-    for number, layer in enumerate(chain):
+    def made(layer: float_model.Layer, given: Sequence[_Made]) -> _Made:
         own = bits.of(layer.name)
-        quantized = any(each.name in own.formats for each in chain[number + 1:number + 2])
-        layers.append(quantize_layer(layer, form, peaks, replace(own, whole=own.whole or quantized)))
-        form = layers[-1].output_format
-    return tuple(layers)
+        own = replace(own, whole=own.whole or layer.name in whole)
+        forms = [each.form for each in given]
+        if layer.name in states:
+            golden: Layer = _one_way(layer, forms[0], states[layer.name], peaks, own)
+        else:
+            golden = quantize_layer(layer, tuple(forms) if layer.kind in JOINS else forms[0], peaks, own)
+        return _Made(golden.output_format, golden)
+
+    first = next((bits.formats[node.name] for node in model.readers[model.entry.name] if node.name in bits.formats),
+                 None) or fit(peaks.input, bits.input)
+    found = model.walk({model.entry.name: _Made(first)}, made, every=True)
+    layers = [found[node.name].layer for node in model.nodes]
+    bits.check_names([path for layer in layers if layer.kind != "reverse" for path in (layer.name, *matrices(layer))])
+    nodes = tuple(Node(layer, node.sources) for layer, node in zip(layers, model.nodes, strict=True))
+    return Network(model.name, model.inputs, nodes, model.outputs, ragged=peaks.ragged)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The format of what an input or a layer gives, and the golden layer."""
+
+    form: Format
+    layer: Any = None
+
+
+def _whole(model: float_model.Model, bits: Widths) -> set[str]:
+    """The layers in front of a quantizer, which keep all of their bits; so do those in front of a sum that does."""
+    found: set[str] = set()
+    for node in reversed(model.nodes):
+        if node.name in bits.formats or (node.name in found and node.layer.kind == "add"):
+            found.update(node.sources)
+    return found
+
+
+def _states(model: float_model.Model, peaks: Peaks, bits: Widths) -> dict[str, Format]:
+    """The formats of recurrent layers, those that are put side by side have the coarsest of theirs."""
+    nodes = {node.name: node for node in model.nodes}
+    found = {name: _state(node.layer, peaks, bits.of(name)) for name, node in nodes.items()
+             if node.layer.kind in CELLS}
+    for node in model.nodes:
+        if node.layer.kind == "concat":
+            ends = [nodes[source].sources[0] if source in nodes and nodes[source].layer.kind == "reverse" else source
+                    for source in node.sources]
+            if all(end in found for end in ends):
+                coarse = min((found[end] for end in ends), key=lambda form: form.frac)
+                found.update(dict.fromkeys(ends, coarse))
+    return found
 
 
 @singledispatch
@@ -96,7 +136,7 @@ def matrices(layer: Layer) -> dict[str, Product]:
 
 
 @matrices.register
-def _(layer: Pool | Flatten | Scale | Activation | OverTime | Argmax) -> dict[str, Product]:
+def _(layer: Pool | Flatten | Scale | Activation | OverTime | Add | Concat | Reverse | Argmax) -> dict[str, Product]:
     return {}
 
 
@@ -106,17 +146,12 @@ def _(layer: Linear | Conv | Gru | Lstm | Rnn) -> dict[str, Product]:
             if not role.startswith("candidate_")}
 
 
-@matrices.register
-def _(layer: Bidirectional | Residual) -> dict[str, Product]:
-    return {path: each for one in layer.within for path, each in matrices(one).items()}
-
-
 def grids(network: Network) -> dict[str, WeightGrid]:
     """The values of each matrix's weights by its path, for `Widths.grids` of a network with weights on these values.
 
     Of a recurrent layer the block rows are those of all gates, one behind the other.
     """
-    return {path: grid_of(layer, path.rpartition(".")[2]) for layer in leaves(network.layers)
+    return {path: grid_of(layer, path.rpartition(".")[2]) for layer in network.layers
             for path in matrices(layer)}
 
 
@@ -127,15 +162,12 @@ def grid_of(layer: Any, role: str) -> WeightGrid:
     return WeightGrid(rows[0].weight, shifts if any(shifts) else ())
 
 
-def _parts(layer: Layer) -> list[str]:
-    return [*(one.name for one in within(layer)), *matrices(layer)]
-
-
 @singledispatch
-def quantize_layer(layer: float_model.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+def quantize_layer(layer: float_model.Layer, input: Any, peaks: Peaks, bits: Widths) -> Layer:
     """The golden layer that takes values of a format.
 
     Parameters:
+        input: the format; of a join those of its sources.
         peaks: what calibration data exercises.
         bits: widths of the layer.
     """
@@ -194,21 +226,24 @@ def _(layer: float_model.Activation, input: Format, peaks: Peaks, bits: Widths) 
 
 
 @quantize_layer.register
-def _(layer: float_model.Residual, input: Format, peaks: Peaks, bits: Widths) -> Layer:
-    body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
+def _(layer: float_model.Add, input: tuple[Format, ...], peaks: Peaks, bits: Widths) -> Layer:
     output = peaks.fit(bits.value, f"{layer.name}.y")
     if bits.whole:
-        exact = max(chain[-1].output_format.frac if chain else input.frac for chain in (body, shortcut))
-        output = no_finer(output, exact)
-    return Residual(layer.name, layer.inputs, layer.grid, body=body, shortcut=shortcut, input_format=input,
-                    output_format=output, relu=layer.relu)
+        output = no_finer(output, max(form.frac for form in input))
+    return Add(layer.name, layer.inputs, input, output, layer.relu)
 
 
 @quantize_layer.register
-def _(layer: float_model.Bidirectional, input: Format, peaks: Peaks, bits: Widths) -> Layer:
-    coarse = min((_state(each, peaks, bits) for each in layer.within), key=lambda form: form.frac)
-    forward, backward = (_one_way(each, input, coarse, peaks, bits.of(each.name)) for each in layer.within)
-    return Bidirectional(layer.name, forward, backward)
+def _(layer: float_model.Concat, input: tuple[Format, ...], peaks: Peaks, bits: Widths) -> Layer:
+    """The format of the sources where they have one, else one that holds all of their values."""
+    output = input[0] if len(set(input)) == 1 else no_finer(peaks.fit(bits.value, f"{layer.name}.y"),
+                                                           max(form.frac for form in input))
+    return Concat(layer.name, layer.sizes, input, output)
+
+
+@quantize_layer.register
+def _(layer: float_model.Reverse, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    return Reverse(layer.name, layer.inputs, input)
 
 
 @quantize_layer.register
@@ -230,7 +265,7 @@ def _product(layer: float_model.Linear | float_model.Conv, weight: Reals, input:
 
 
 @singledispatch
-def _one_way(layer: float_model.Gru | float_model.Lstm | float_model.Rnn, input: Format, state: Format, peaks: Peaks,
+def _one_way(layer: Any, input: Format, state: Format, peaks: Peaks,
              bits: Widths) -> Gru | Lstm | Rnn:
     """The golden layer whose gates and outputs have the format ``state``."""
     raise unknown(layer, "quantized")

@@ -11,7 +11,8 @@ from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.add import Add
+from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
@@ -21,15 +22,16 @@ from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.reverse import Reverse
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm, assemble_rnn
 from circulant.sim.quantize.formats import Spectral
 from circulant.sim.quantize.quantize import BEHIND, grid_of
-from circulant.sim.quantize.structure import check_structure
+from circulant.sim.quantize.structure import check_structure, wiring
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Graph, Node
 from circulant.sim.shape.kinds import unknown
 
 __all__ = ["quantize_layer_like", "quantize_like"]
@@ -51,25 +53,19 @@ def quantize_like(model: float_model.Model, rule: Network) -> Network:
     Raises:
         Refusal: when the two are not of the same structure, or a weight or a bias does not fit.
     """
-    given, due = (_kinds(each.layers) for each in (model, rule))
+    given, due = wiring(model), wiring(rule)
     if given != due:
-        raise Refusal(f"Network {model.name!r} must have the layers of {rule.name!r}, {due}, not {given}; quantize it "
-                      "with formats of its own")
-    layers = tuple(map(quantize_layer_like, rule.layers, model.layers))
-    network = Network(model.name, model.inputs, sequence=model.sequence, layers=layers, shape=model.shape,
-                      ragged=rule.ragged)
+        raise Refusal(f"Network {model.name!r} must have the layers of {rule.name!r}, {_kinds(rule)}, not "
+                      f"{_kinds(model)}; quantize it with formats of its own")
+    nodes = tuple(Node(quantize_layer_like(like, layer), node.sources)
+                  for like, layer, node in zip(rule.layers, model.layers, model.nodes, strict=True))
+    network = Network(model.name, model.inputs, nodes, model.outputs, ragged=rule.ragged)
     check_structure(rule, network)
     return network
 
 
-def _kinds(layers: Iterable[Any]) -> list[Any]:
-    """The kinds of layers; behind that of a residual sum those of its branches."""
-    found: list[Any] = []
-    for layer in layers:
-        found.append(layer.kind)
-        if layer.kind == Residual.kind:
-            found += [_kinds(chain) for chain in layer.branches.values()]
-    return found
+def _kinds(graph: Graph) -> list[str]:
+    return [layer.kind for layer in graph.layers]
 
 
 @singledispatch
@@ -86,7 +82,7 @@ def quantize_layer_like(rule: Layer, layer: Any) -> Any:
 
 
 @quantize_layer_like.register
-def _(rule: Pool | Flatten | OverTime, layer: Any) -> Layer:
+def _(rule: Pool | Flatten | OverTime | Add | Concat | Reverse, layer: Any) -> Layer:
     return replace(rule, name=layer.name)
 
 
@@ -97,20 +93,6 @@ def _(rule: Activation, layer: Any) -> Layer:
         raise Refusal(f"Layer {layer.name!r} must have the activation {due[0]}{due[1] or ''} of the other network, not "
                       f"{found[0]}{found[1] or ''}; quantize it with formats of its own")
     return replace(rule, name=layer.name)
-
-
-@quantize_layer_like.register
-def _(rule: Residual, layer: Any) -> Layer:
-    body, shortcut = (tuple(quantize_layer_like(like, each) for each, like in
-                            zip(chain, rule.branches[side], strict=True))
-                      for side, chain in layer.branches.items())
-    return replace(rule, name=layer.name, body=body, shortcut=shortcut)
-
-
-@quantize_layer_like.register
-def _(rule: Bidirectional, layer: Any) -> Layer:
-    forward, backward = map(quantize_layer_like, rule.within, layer.within)
-    return replace(rule, name=layer.name, forward=forward, backward=backward)
 
 
 @quantize_layer_like.register

@@ -3,21 +3,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.serial import layer_arrays, layer_as_json
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Graph, Node
 
-__all__ = ["check_structure", "renamed"]
+__all__ = ["check_structure", "renamed", "wiring"]
 
 
-def renamed(layer: Layer, name: str) -> Layer:
-    """The layer under another name."""
-    if isinstance(layer, Bidirectional):
-        forward, backward = (replace(each, name=f"{name}.{way}") for way, each in layer.directions.items())
-        return Bidirectional(name, forward, backward)
-    return replace(layer, name=name)
+def renamed(network: Network, like: Network) -> Network:
+    """The network under the names of another one of its structure."""
+    was, now = ([*(each.name for each in graph.inputs), *(node.name for node in graph.nodes)]
+                for graph in (network, like))
+    names = dict(zip(was, now, strict=True))
+    nodes = tuple(Node(replace(node.layer, name=names[node.name]), tuple(names[source] for source in node.sources))
+                  for node in network.nodes)
+    return replace(network, inputs=like.inputs, nodes=nodes, outputs=tuple(names[name] for name in network.outputs))
+
+
+def wiring(graph: Graph) -> list[Any]:
+    """The kinds of all layers, and which of the inputs and layers before it each takes, by number; last the outputs."""
+    number = {name: n for n, name in enumerate(graph.flows)}
+    return [*((node.layer.kind, *(number[source] for source in node.sources)) for node in graph.nodes),
+            tuple(number[name] for name in graph.outputs)]
 
 
 def check_structure(rule: Network, given: Network) -> None:
@@ -25,9 +34,9 @@ def check_structure(rule: Network, given: Network) -> None:
     Raises:
         Refusal: when the circuit of one network cannot be that of the other, with the first thing in which they differ.
     """
-    if (rule.sequence, rule.inputs, len(rule.layers)) != (given.sequence, given.inputs, len(given.layers)):
-        what = [f"{len(n.layers)} layers for {'sequences' if n.sequence else 'vectors'} of {n.inputs}"
-                for n in (rule, given)]
+    flows = [[each.flow for each in network.inputs] for network in (rule, given)]
+    if flows[0] != flows[1] or len(rule.nodes) != len(given.nodes):
+        what = [f"{len(n.nodes)} layers for {' and '.join(str(each.flow) for each in n.inputs)}" for n in (rule, given)]
         raise Refusal(f"A network can be loaded if it has the structure of the design's, {what[0]}, but {given.name!r} "
                       f"has {what[1]}; generate a design for it")
     for theirs, mine in zip(rule.layers, given.layers, strict=True):
@@ -36,6 +45,9 @@ def check_structure(rule: Network, given: Network) -> None:
                 raise Refusal(f"Layer {mine.name!r} of network {given.name!r} must have {field} {due} as the design "
                               f"has, not {found}; quantize it with the formats of the design's network (`circulant "
                               "quantize --like`, quantize_like), or generate a design for it")
+    if wiring(rule) != wiring(given):
+        raise Refusal(f"A network can be loaded if its layers take what those of the design take, but those of "
+                      f"{given.name!r} do not; generate a design for it")
 
 
 def _structure(layer: Layer) -> Iterator[tuple[str, Any]]:

@@ -1,5 +1,5 @@
 """The file of a network in float64: its layers with their weights, from which it is quantized without torch."""
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -10,16 +10,22 @@ from numpy.typing import NDArray
 from circulant.sim import artifact
 from circulant.sim.files.files import reason
 from circulant.sim.files.schema import Anything, Table
-from circulant.sim.real.float_model import Layer, Model
+from circulant.sim.real.float_model import Bidirectional, Layer, Model, Residual
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.window import Window
+from circulant.sim.shape.graph import Input, Node
+from circulant.sim.shape.window import Flow, Window
 
 __all__ = ["load", "save"]
 
-FORMAT, VERSION = "circulant-float", 1
+FORMAT, VERSION = "circulant-float", 2
 
-KINDS: dict[str, type] = {kind.__name__: kind for kind in (Model, Window, *get_args(Layer))}
+KINDS: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (
+    Model, Input, Node, Flow, Window, *get_args(Layer))}
 """Classes of what may stand in a file, by name."""
+
+CHAINS: dict[str, Callable[..., Any]] = {**KINDS, "Model": Model.chain, "Bidirectional": Bidirectional,
+                                         "Residual": Residual}
+"""The same in a file of version 1, from before a network was a graph."""
 
 _META = Table({"model": Anything()})
 
@@ -41,9 +47,10 @@ def load(path: str | Path) -> Model:
     Raises:
         Refusal: as `circulant.sim.artifact.read_npz`, and when it describes no network.
     """
-    arrays, meta = artifact.read_npz(path, FORMAT, VERSION, _META)
+    arrays, meta = artifact.read_npz(path, FORMAT, VERSION, _META, former=(1,))
     try:
-        model = _made(meta["model"], arrays)
+        kinds = CHAINS if "layers" in meta["model"]["fields"] else KINDS
+        model = _made(meta["model"], arrays, kinds)
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -67,9 +74,9 @@ def _plain(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     return value
 
 
-def _made(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _made(value: Any, arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, Callable[..., Any]]) -> Any:
     if isinstance(value, list):
-        return tuple(_made(each, arrays) for each in value)
+        return tuple(_made(each, arrays, kinds) for each in value)
     if not isinstance(value, dict):
         return value
     if "array" in value:
@@ -77,4 +84,4 @@ def _made(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         if array.dtype != np.float64:
             raise TypeError(f"{value['array']} must be float64, not {array.dtype}")
         return array
-    return KINDS[value["kind"]](**{name: _made(each, arrays) for name, each in value["fields"].items()})
+    return kinds[value["kind"]](**{name: _made(each, arrays, kinds) for name, each in value["fields"].items()})

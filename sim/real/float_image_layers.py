@@ -11,7 +11,7 @@ from circulant.sim.real.products import Tap, check, check_first_columns, ignore,
 from circulant.sim.shape.geometry import check_order, check_pool, flat, flattened
 from circulant.sim.shape.window import Grid, Window, Windowed
 
-__all__ = ["Conv", "Flatten", "Pool", "Residual", "Scale"]
+__all__ = ["Conv", "Flatten", "Pool", "Scale"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,48 +141,6 @@ class Scale:
 
     def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
         y = x * self.scale + self.shift
-        y = np.maximum(y, 0.0) if self.relu else y
-        tap(f"{self.name}.y", y)
-        return y
-
-
-@dataclass(frozen=True, eq=False)
-class Residual:
-    """y = body(x) + shortcut(x), or max(0, …); no layer stands for x itself.
-
-    Parameters:
-        grid: of the images that come; None for vectors, and steps of sequences.
-    """
-
-    name: str
-    inputs: int
-    grid: Grid | None
-    body: tuple[Any, ...]
-    shortcut: tuple[Any, ...]
-    relu: bool = False
-
-    kind = "residual"
-
-    @property
-    def branches(self) -> dict[str, tuple[Any, ...]]:
-        return {"body": self.body, "shortcut": self.shortcut}
-
-    @property
-    def within(self) -> tuple[Any, ...]:
-        """The layers of both branches."""
-        return *self.body, *self.shortcut
-
-    @property
-    def outputs(self) -> int:
-        return next((int(chain[-1].outputs) for chain in self.branches.values() if chain), self.inputs)
-
-    def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
-        body = shortcut = x
-        for layer in self.body:
-            body = layer(body, tap)
-        for layer in self.shortcut:
-            shortcut = layer(shortcut, tap)
-        y = body + shortcut
         y = np.maximum(y, 0.0) if self.relu else y
         tap(f"{self.name}.y", y)
         return y

@@ -1,17 +1,15 @@
-"""Layers in float64, as they come out of training: fully connected ones, functions, both directions, reductions."""
+"""Layers in float64, as they come out of training: fully connected ones, functions, reductions."""
 from dataclasses import dataclass
 
 import numpy as np
 
 from circulant.sim.arith.activation import exact_function
 from circulant.sim.arith.fixed import Reals
-from circulant.sim.real.float_recurrent_layers import Gru, Lstm, Rnn
 from circulant.sim.real.products import Tap, check, check_first_columns, ignore, product
-from circulant.sim.shape.recurrent import check_directions
 from circulant.sim.shape.reduction import STEPS, check_mode
-from circulant.sim.shape.sequences import Lengths, backward, valid
+from circulant.sim.shape.sequences import Lengths, valid
 
-__all__ = ["Activation", "Bidirectional", "Linear", "OverTime"]
+__all__ = ["Activation", "Linear", "OverTime"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,47 +72,6 @@ class Activation:
     def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
         tap(f"{self.name}.y", y := self.exact(x))
         return y
-
-
-@dataclass(frozen=True, eq=False)
-class Bidirectional:
-    """Two recurrent layers over a whole sequence, one from its first step on and one from its last: see torch.nn.GRU.
-
-    Parameters:
-        forward, backward: called ``<name>.forward`` and ``<name>.backward``. Their outputs stand side by side; where
-            they return the last one, that of the backward layer belongs to the first step.
-    """
-
-    name: str
-    forward: Gru | Lstm | Rnn
-    backward: Gru | Lstm | Rnn
-
-    kind = "bidirectional"
-
-    def __post_init__(self) -> None:
-        check_directions(self.name, self.forward, self.backward)
-
-    @property
-    def within(self) -> tuple[Gru | Lstm | Rnn, ...]:
-        """The layers that it is made of."""
-        return self.forward, self.backward
-
-    @property
-    def inputs(self) -> int:
-        return self.forward.inputs
-
-    @property
-    def outputs(self) -> int:
-        """Length of what comes out, both directions together."""
-        return self.forward.outputs + self.backward.outputs
-
-    @property
-    def returns(self) -> str:
-        return self.forward.returns
-
-    def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
-        ahead, back = self.forward(x, tap, lengths), self.backward(backward(x, lengths), tap, lengths)
-        return np.concatenate([ahead, backward(back, lengths) if self.returns == "sequence" else back], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,46 +8,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim.arith.fixed import Reals
-from circulant.sim.real.float_image_layers import Conv, Flatten, Pool, Residual, Scale
-from circulant.sim.real.float_layers import Activation, Bidirectional, Linear, OverTime
+from circulant.sim.real.float_image_layers import Conv, Flatten, Pool, Scale
+from circulant.sim.real.float_joins import Add, Bidirectional, Concat, Residual, Reverse
+from circulant.sim.real.float_layers import Activation, Linear, OverTime
 from circulant.sim.real.float_recurrent_layers import Gru, Lstm, Rnn
 from circulant.sim.real.products import Tap, ignore, spectra
-from circulant.sim.shape.chain import chained, check_chain, check_data, entry
+from circulant.sim.shape.flows import check_data
+from circulant.sim.shape.graph import Graph, computed
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending
-from circulant.sim.shape.window import Flow
 
-__all__ = ["Activation", "Bidirectional", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model", "OverTime",
-           "Pool", "Residual", "Rnn", "Scale", "Tap", "spectra"]
+__all__ = ["Activation", "Add", "Bidirectional", "Concat", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model",
+           "OverTime", "Pool", "Residual", "Reverse", "Rnn", "Scale", "Stage", "Tap", "spectra"]
 
-Layer = Linear | Gru | Lstm | Rnn | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | OverTime
+Layer = Linear | Gru | Lstm | Rnn | Conv | Pool | Flatten | Scale | Activation | OverTime | Add | Concat | Reverse
+
+Stage = Layer | Bidirectional | Residual
+"""The parts of a chain of layers."""
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
-    """A chain of layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
-
-    Parameters:
-        shape: of a sample as it comes; empty where samples come as vectors or sequences. To a first layer that takes
-            images it is an image, (channels, height, width) or (channels, length), and ``inputs`` are its channels; to
-            another one it is a vector of all values.
-
-    Raises:
-        Refusal: as `check_chain`.
-    """
-
-    name: str
-    inputs: int
-    sequence: bool
-    layers: tuple[Layer, ...]
-    shape: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_chain(self.name, self.flow, self.layers)
-
-    @property
-    def flow(self) -> Flow:
-        """The flow that the first layer takes."""
-        return entry(self.name, self.inputs, self.sequence, self.shape, self.layers)
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(Graph):
+    """A graph of layers in float64."""
 
     def run(self, x: ArrayLike, tap: Tap = ignore, *, lengths: ArrayLike | None = None) -> Reals:
         """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken.
@@ -72,5 +53,5 @@ class Model:
 
     def compute(self, values: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
         """Outputs for inputs as `check_data` gives them, with lengths the longest first and cut behind it."""
-        found: Reals = chained(self.layers, values, tap, lengths)
+        found: Reals = computed(self, {self.entry.name: values}, tap, lengths)[self.exit]
         return found

@@ -30,7 +30,7 @@ def test_the_victim_is_whole(whole, tmp_path, pictures):
     for file in ("vectors.npz", "both/network.json", "images/weights.npz", "training.json"):
         assert check(Case("", tmp_path / "run", file)).verdict == "taken"
     made = networks(np.random.default_rng(5)).values()
-    assert {layer.kind for network in made for layer in network.layers} == {
+    assert {layer.kind for network in made for layer in network.stages} == {
         "gru", "lstm", "linear", "bidirectional", "conv", "residual", "pool", "flatten", "argmax"}
 
 
@@ -61,7 +61,7 @@ def test_crafted_networks(whole, tmp_path):
         except Refusal:
             continue
         taken += 1
-        shape = (2, *made.flow.grid, made.inputs) if made.flow.grid else (2, 3, made.inputs)
+        shape = (2, *made.flow.grid, made.flow.size) if made.flow.grid else (2, 3, made.flow.size)
         y = made.run_integers(np.full(shape, made.input_format.lo))
         assert made.output_format.lo <= y.min() <= y.max() <= made.output_format.hi
     assert taken < 10

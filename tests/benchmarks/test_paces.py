@@ -20,7 +20,7 @@ def test_the_draws_cover_objectives_levels_and_options():
     assert {each["levels"] for each in options} == set(range(4, 10))
     assert {each["streams"] for each in options} == {1, 2, 3}
     assert {each["reloadable"] for each in options} == {True, False}
-    layers = [each.network.layers for each in drawn]
+    layers = [each.network.stages for each in drawn]
     assert {layer.kind for each in layers for layer in each} == {"lstm", "gru", "bidirectional", "linear"}
     products = [product for each in layers for layer in each if layer.kind in ("lstm", "gru")
                 for product in layer.products.values()]

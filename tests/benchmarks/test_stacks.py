@@ -12,9 +12,9 @@ from benchmarks.stacks import PAPERS, SHAPES, Shape
     (Shape("lstm", 2, 16, inputs=4, projection=8), 4, [8, 8])])
 def test_each_layer_takes_what_the_one_before_gives(shape, inputs, outputs):
     made = stacks.network(shape, 4 if shape.hidden < 64 else 16)
-    assert [each.inputs for each in made.layers] == [inputs, *outputs[:-1]]
-    assert [each.outputs for each in made.layers] == outputs
-    assert all((each.peephole is not None) == shape.peephole for each in made.layers if shape.cell == "lstm")
+    assert [each.inputs for each in made.stages] == [inputs, *outputs[:-1]]
+    assert [each.outputs for each in made.stages] == outputs
+    assert all((each.peephole is not None) == shape.peephole for each in made.stages if shape.cell == "lstm")
 
 
 def test_a_plan_is_told_with_its_floor_and_what_is_published(monkeypatch):

@@ -32,7 +32,7 @@ def port(design):
 
 
 def vectors(network, count=5, steps=4):
-    return network.vectors(np.random.default_rng(3).normal(0, 1, (count, steps, network.inputs)))
+    return network.vectors(np.random.default_rng(3).normal(0, 1, (count, steps, network.flow.size)))
 
 
 class Noisy:
@@ -105,7 +105,7 @@ def test_a_line_that_disturbs_one_byte_in_a_hundred_or_more(design, port, share)
 
 def test_real_numbers_are_quantized_as_the_network_does(design, port):
     network, folder, _ = design
-    x = np.random.default_rng(5).normal(0, 1, (1, 4, network.inputs))
+    x = np.random.default_rng(5).normal(0, 1, (1, 4, network.flow.size))
     expected = network.vectors(x).outputs[0] / 2.0 ** network.output_format.frac
     with Device.open(port, folder, seconds=10) as device:
         np.testing.assert_array_equal(device.infer(x[0]), expected)

@@ -17,7 +17,7 @@ from circulant.training.settings import ModelSettings
 
 def small_network(seed=1):
     rng = np.random.default_rng(seed)
-    model = float_model.Model("small", 4, True, (
+    model = float_model.Model.chain("small", 4, True, (
         float_model.Gru("gru", inputs=4, hidden=8, weight_ih=rng.normal(0, 0.4, (3, 2, 1, 4)),
                         weight_hh=rng.normal(0, 0.4, (3, 2, 2, 4)),
                         bias_ih=rng.normal(0, 0.4, (3, 8)), bias_hh=rng.normal(0, 0.4, (3, 8))),

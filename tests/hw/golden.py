@@ -49,7 +49,7 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
         k_out = k_out or k
         layers.append(float_model.Linear(
             "out", hidden, outputs, random(-(-outputs // k_out), -(-hidden // k_out), k_out), random(outputs)))
-    model = float_model.Model("small", inputs, True, tuple(layers))
+    model = float_model.Model.chain("small", inputs, True, tuple(layers))
     return quantize(model, rng.normal(0, 1, (20, 6, inputs)), **widths)
 
 
@@ -87,7 +87,7 @@ def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 
                                 weight_hh=first_columns(hidden, hidden, 3), bias_ih=random(3, hidden),
                                 bias_hh=random(3, hidden), returns=returns, reset=reset,
                                 nonlinearity=nonlinearity or "tanh")
-    model = float_model.Model("random", inputs, True, (layer,))
+    model = float_model.Model.chain("random", inputs, True, (layer,))
     return quantize(model, rng.normal(0, 1, (8, 5, inputs)), **widths).layers[0]
 
 

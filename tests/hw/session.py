@@ -21,8 +21,8 @@ class Host:
 
     def __init__(self, network: Network, top: Top, *, stall: float = 0.0) -> None:
         self._top, self._stall = top, stall
-        self._ports = ((network.input_format.width, network.inputs, top.input_block),
-                       (network.output_format.width, network.outputs, top.output_block))
+        self._ports = ((network.input_format.width, network.flow.size, top.input_block),
+                       (network.output_format.width, network.end.size, top.output_block))
         self._acts: list[Any] = []
         self.got: list[Any] = []
 

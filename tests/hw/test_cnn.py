@@ -67,7 +67,7 @@ def model(seed):
         size = hidden
     layers.append(float_model.Linear("out", size, outputs, first_columns(rng, k, outputs, size),
                                      rng.normal(0, 1, outputs)))
-    return float_model.Model("random", shape[0], False, tuple(layers), shape)
+    return float_model.Model.chain("random", shape[0], False, tuple(layers), shape)
 
 
 def around(rng, seed, layers, channels, grid):
@@ -153,7 +153,7 @@ def test_the_verilog_has_the_modules_that_it_needs_and_no_others(seed):
     text = generate(quantize(made, images, **BITS), multipliers=60).verilog
     defined = [name.lstrip("\\") for name in re.findall(r"^module (\\\S+ |\w+)", text, re.M)]
     used = {name.lstrip("\\") for name in re.findall(r"^  (?:\(\*.*?\*\) )?(\\\S+ |\w+) +(?:#\(|\S+ +\()", text, re.M)}
-    assert len(defined) == len(set(defined)) > len(made.layers)
+    assert len(defined) == len(set(defined)) > len(made.stages)
     assert set(defined) - used == {"circulant_top"}
 
 

@@ -30,7 +30,7 @@ def network(gru, linear, weights, activations):
                   *rng.normal(0, 0.4, (2, 3, HIDDEN))),
               float_layers.Linear("linear", HIDDEN, CLASSES, columns(linear, CLASSES, HIDDEN),
                                   rng.normal(0, 1, CLASSES)))
-    made = float_model.Model("drawn", INPUTS, True, layers)
+    made = float_model.Model.chain("drawn", INPUTS, True, layers)
     return quantize(made, rng.normal(0, 0.5, (4, 5, INPUTS)), weight_bits=weights, activation_bits=activations)
 
 
@@ -58,7 +58,7 @@ def test_drawn_candidates_cost_what_the_planner_says(table):
                 plan(made, int(given.multipliers[at]))
             continue
         plans = plan(made, int(given.multipliers[at]))
-        demand = FAMILIES["ecp5"].demand(foreseen(parts(made, plans), len(made.layers)))
+        demand = FAMILIES["ecp5"].demand(foreseen(parts(made, plans), len(made.stages)))
         assert (found.cycles[at], found.multipliers[at], found.dsps[at], found.block_rams[at], found.memory_bits[at],
                 found.weight_bits[at]) == (
             max(each.cycles for each in plans), sum(each.multipliers for each in plans), demand.dsps,
@@ -87,7 +87,7 @@ def test_networks_over_images_are_refused():
     rng = np.random.default_rng(0)
     conv = float_model.Conv("conv", inputs=2, outputs=2, grid=(4, 4), window=Window((3, 3), (1, 1), (1, 1)),
                             weight=rng.normal(0, 0.5, (9, 1, 1, 2)), bias=rng.normal(0, 0.3, 2), relu=True)
-    image = float_model.Model("drawn", 2, False, (conv, float_model.Flatten("flatten", 2, (4, 4), "channels"),
+    image = float_model.Model.chain("drawn", 2, False, (conv, float_model.Flatten("flatten", 2, (4, 4), "channels"),
                                                   float_layers.Linear("linear", 32, 3, rng.normal(0, 1, (2, 16, 2)),
                                                                       rng.normal(0, 1, 3))), (2, 4, 4))
     made = quantize(image, rng.normal(0, 1, (4, 2, 4, 4)), weight_bits=8, activation_bits=12)

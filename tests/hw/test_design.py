@@ -25,7 +25,7 @@ def contents(folder):
 
 
 def test_the_manifest_says_what_the_folder_holds(design):
-    gru, out = design.network.layers
+    gru, out = design.network.stages
     layers = design.manifest["layers"]
     assert {key: value for key, value in design.manifest.items() if key != "layers"} == {
         "name": "small", "network": design.network.hash, "top": "circulant_top", "verilog": ["top.v"],
@@ -42,7 +42,7 @@ def test_the_manifest_says_what_the_folder_holds(design):
     }
     names = [f"{side}_axis_{signal}" for side in "sm" for signal in ("tdata", "tvalid", "tready", "tlast")]
     assert [port["name"] for port in design.manifest["ports"]] == ["clk", "rst", *names]
-    for layer, plan, entry, per in zip(design.network.layers, design.plans, layers, ("step", "sequence"), strict=True):
+    for layer, plan, entry, per in zip(design.network.stages, design.plans, layers, ("step", "sequence"), strict=True):
         assert {key: value for key, value in entry.items() if key not in ("limit", "chart")} == {
             "name": layer.name, "kind": layer.kind, "rows": plan.shape.rows, "columns": plan.shape.columns,
             "chains": plan.shape.chains, "fold": plan.shape.fold, "elements": plan.elements, "cycles": plan.cycles,
@@ -70,7 +70,7 @@ def test_the_chart_of_a_step_is_in_the_manifest(design):
         assert all(start < stop for start, stop in spans)
         assert all(before[1] < after[0] for before, after in itertools.pairwise(spans))
     busy = sum(stop - start for name in ("array: input", "array: recurrent") for start, stop in chart["rows"][name])
-    gru = design.network.layers[0]
+    gru = design.network.stages[0]
     assert busy == layer_program(gru, plan.shape, plan.spacing).cycles * plan.shape.fold
     assert entry["limit"] == "latency: each step waits for the state of the step before"
 
@@ -78,7 +78,7 @@ def test_the_chart_of_a_step_is_in_the_manifest(design):
 def test_layers_behind_a_whole_sequence_work_in_every_step():
     made = generate(network(1, 1, 1, outputs=1, returns="sequence", **SMALL))
     assert made.manifest["output"]["per"] == "step"
-    assert made.manifest["multiplications"] == {"per_step": sum(map(layer_multiplications, made.network.layers)),
+    assert made.manifest["multiplications"] == {"per_step": sum(map(layer_multiplications, made.network.stages)),
                                                 "per_sequence": 0}
 
 
@@ -95,13 +95,13 @@ def test_each_lane_chain_program_and_table_has_its_image(design):
         *(f"{name}_chain{n}.hex" for name, plan in (("gru", gru), ("out", out)) for n in range(plan.shape.chains)),
         "gru_program.hex", "out_program.hex", "gru_sigmoid.hex", "gru_tanh.hex"}
     assert set(re.findall(r'\.IMAGE\("(.*?)"\)', design.verilog)) == set(design.images)
-    for layer, plan in zip(design.network.layers, design.plans, strict=True):
+    for layer, plan in zip(design.network.stages, design.plans, strict=True):
         program = layer_program(layer, plan.shape, plan.spacing)
         words = {name: len(design.images[f"{layer.name}_{name}.hex"].split())
                  for name in ("program", "weights_0_0", "chain0")}
         assert words == {"program": program.cycles, "weights_0_0": program.cycles,
                          "chain0": len(program.passes) * plan.shape.slots}
-    assert len(design.images["gru_tanh.hex"].split()) == design.network.layers[0].tanh.segments
+    assert len(design.images["gru_tanh.hex"].split()) == design.network.stages[0].tanh.segments
 
 
 def test_ports_of_the_top(design):

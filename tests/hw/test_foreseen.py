@@ -14,7 +14,7 @@ from circulant.hw.resources import parts
 def test_a_design_is_as_foreseen(point):
     design = generate(network(point), multipliers=point.multipliers, objective="throughput")
     counted = Inventory.from_json(design.manifest["resources"])
-    found = foreseen(parts(design.network, design.plans), len(design.network.layers))
+    found = foreseen(parts(design.network, design.plans), len(design.network.stages))
     assert (found.products, found.memories) == (counted.products, counted.memories)
     assert found.logic == counted.logic
     assert found.logic["registers"] == pytest.approx(design.counted.logic["registers"], rel=0.2)

@@ -40,7 +40,7 @@ LAYERS = {
 
 def network(name, seed=3):
     layer = LAYERS[name](seed)
-    return Network(f"network {seed}", layer.inputs, True, (layer,))
+    return Network.chain(f"network {seed}", layer.inputs, True, (layer,))
 
 
 @cache
@@ -63,7 +63,7 @@ def turns(x):
 
 
 def random(golden, streams, steps, seed):
-    return np.random.default_rng(seed).integers(-25000, 25000, (streams, steps, golden.inputs))
+    return np.random.default_rng(seed).integers(-25000, 25000, (streams, steps, golden.flow.size))
 
 
 def ends(streams, steps):
@@ -147,7 +147,7 @@ def test_a_chain_of_layers_keeps_its_states_and_takes_new_weights(objective):
 
 
 def chain(first, second):
-    return Network("chain", first.inputs, True, (first, replace(second, name="second")))
+    return Network.chain("chain", first.inputs, True, (first, replace(second, name="second")))
 
 
 def test_the_port_is_open_only_when_it_is_held_and_all_is_done():
@@ -176,7 +176,7 @@ def test_the_port_is_open_only_when_it_is_held_and_all_is_done():
 def test_the_port_stays_closed_while_a_vector_that_was_cut_short_is_filled_up():
     """For longer than a pipeline takes to be empty: of 90 beats one comes."""
     layer, cycles = layers.gru(3, k=1, inputs=90, hidden=1), 240
-    golden = Network("long vectors", 90, True, (layer,))
+    golden = Network.chain("long vectors", 90, True, (layer,))
     top = Top(golden, plan(golden, 20), reloadable=True)
     shown = trace(top, {
         "s_axis_tvalid": [1] + [0] * (cycles - 1), "s_axis_tlast": [1] * cycles, "m_axis_tready": [1] * cycles,
@@ -212,7 +212,7 @@ def test_windows_do_not_overlap_and_are_aligned():
 def test_a_network_of_another_structure_is_refused(other, rule):
     golden, plans, top = made("an LSTM", 1)
     with pytest.raises(Refusal, match=rule):
-        writes(design(golden, plans, top), Network("n", other.inputs, True, (other,)))
+        writes(design(golden, plans, top), Network.chain("n", other.flow.size, True, (other,)))
 
 
 def test_a_design_with_fixed_images_is_refused():

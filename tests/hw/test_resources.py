@@ -30,7 +30,7 @@ from tests.sim import samples
 
 def whole(design):
     """(products, memory bits) of all layers."""
-    pairs = list(zip(design.network.layers, design.plans, strict=True))
+    pairs = list(zip(design.network.stages, design.plans, strict=True))
     return (sum(count for layer, each in pairs for count, _, _ in products(layer, each)),
             sum(memory.bits for layer, each in pairs for memory in memories(layer, each)))
 
@@ -54,7 +54,7 @@ def test_weights_are_stored_as_their_price_says():
     made = quantize(model, samples.data(model), tensors={
         "gru.input_product.weight_bits": 5, "gru.recurrent_product.weight_bits": 9, "last.weight_bits": 7})
     stored = 0
-    for layer, each in zip(made.layers, plan(made, 30), strict=True):
+    for layer, each in zip(made.stages, plan(made, 30), strict=True):
         program, numbers = layer_program(layer, each.shape, each.spacing), 0
         images = [program.weights(r, c) for r in range(each.shape.rows) for c in range(each.shape.columns)]
         numbers = sum(np.any(image != 0, axis=-1).sum() * image.shape[-1] for image in images)
@@ -130,7 +130,7 @@ def test_what_a_plan_foresees_is_what_is_counted_in_the_design_whatever_its_laye
 
 
 def test_every_kind_of_layer_is_among_them():
-    seen = {type(each) for network, _ in KINDS.values() for layer in network.layers for each in (
+    seen = {type(each) for network, _ in KINDS.values() for layer in network.stages for each in (
         layer, *(inner for chain in getattr(layer, "branches", {}).values() for inner in chain))}
     assert seen == {Activation, Bidirectional, Conv, Flatten, Gru, Linear, OverTime, Pool, Residual, Scale}, (
         "argmax is an option")

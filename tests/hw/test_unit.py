@@ -34,7 +34,7 @@ def test_images_are_those_of_the_design_without_an_elaboration(name):
 
 def test_a_program_is_computed_once():
     network = NETWORKS["bidirectional"]()
-    layer, (got, *_) = network.layers[0], plan(network, 70)
+    layer, (got, *_) = network.stages[0], plan(network, 70)
     assert got.forward.program(layer.forward) is got.forward.program(layer.forward)
     assert got.forward.program(layer.forward) is not got.backward.program(layer.backward)
     with unelaborated():
@@ -58,7 +58,7 @@ def test_marks_are_made_unless_the_layer_behind_counts_what_comes(seed, marked):
     network = NETWORKS[f"images {seed}"]()
     with unelaborated():
         found = [(layer.kind, unit._marked) for layer, unit in zip(
-            network.layers, Top(network, plan(network, 70)).units, strict=True) if hasattr(unit, "_marked")]
+            network.stages, Top(network, plan(network, 70)).units, strict=True) if hasattr(unit, "_marked")]
     assert found == marked
 
 

@@ -12,6 +12,7 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Node
 
 
 def product(p=2, q=3, k=4, *, weight=(12, 11), input=(16, 15), spectrum=(17, 12), product=(24, 16), output=(16, 10),
@@ -66,7 +67,7 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns=
                                    rng.normal(0, scale, hidden))
     last = float_model.Linear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
                               rng.normal(0, scale, outputs))
-    return float_model.Model("sample", inputs, sequence, (first, last))
+    return float_model.Model.chain("sample", inputs, sequence, (first, last))
 
 
 def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
@@ -77,7 +78,7 @@ def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
         weight = rng.normal(0, scale, (-(-outputs // block), -(-inputs // block), block))
         layers.append(float_model.Linear(f"fc{n + 1}", inputs, outputs=outputs, weight=weight,
                                          bias=rng.normal(0, scale, outputs), relu=n < len(sizes) - 2))
-    return float_model.Model("perceptron", sizes[0], False, tuple(layers), shape)
+    return float_model.Model.chain("perceptron", sizes[0], False, tuple(layers), shape)
 
 
 def rnn(inputs=5, hidden=6, *, k=4, name="rnn", returns="sequence", nonlinearity="tanh", scale=0.6, seed=0):
@@ -118,12 +119,20 @@ def bidirectional(kind="gru", inputs=5, hidden=6, *, k=4, name="both", returns="
 
 def chain(*layers):
     """A model of recurrent layers."""
-    return float_model.Model("chain", layers[0].inputs, True, layers)
+    return float_model.Model.chain("chain", layers[0].inputs, True, layers)
+
+
+def rebuilt(graph, *layers):
+    """The graph with other layers, whose names may differ, in the places of its own."""
+    names = {node.name: layer.name for node, layer in zip(graph.nodes, layers, strict=True)}
+    nodes = tuple(Node(layer, tuple(names.get(source, source) for source in node.sources))
+                  for layer, node in zip(layers, graph.nodes, strict=True))
+    return dataclasses.replace(graph, nodes=nodes, outputs=tuple(names[name] for name in graph.outputs))
 
 
 def data(model, count=20, steps=7, seed=0):
     """Inputs from -1 to 1."""
-    shape = (count, steps, model.inputs) if model.sequence else (count, model.inputs)
+    shape = (count, steps, model.flow.size) if model.sequence else (count, model.flow.size)
     return np.random.default_rng(seed).uniform(-1, 1, shape)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from torch import Tensor
 
 from circulant.sim.arith.fixed import Format, Reals
-from circulant.sim.real import float_image_layers
-from circulant.sim.real.float_model import Activation, Layer, Linear, OverTime
+from circulant.sim.real import float_image_layers, float_joins
+from circulant.sim.real.float_model import Activation, Linear, OverTime, Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, Grid, Window
 from circulant.training.blocks.matrices import block_sizes
@@ -23,7 +23,7 @@ __all__ = ["Lowering", "lower", "missing", "moves_batch"]
 LONGEST = 60
 """Characters of a layer's name: it becomes part of names of files, of Verilog modules and of C."""
 
-Made = tuple[list[Layer], Flow | None]
+Made = tuple[list[Stage], Flow | None]
 """Layers, and what the last one gives; None where there is none, and who takes it is judged by its shape."""
 
 
@@ -77,9 +77,9 @@ class Lowering:
             if node.op not in ("input", "add", *MOVES) and node.name not in self._judged:
                 self._one(node, self._entry(graph[node.inputs[0]], [], [node]))
 
-    def _run(self, at: Node, flow: Flow | None) -> list[Layer]:
+    def _run(self, at: Node, flow: Flow | None) -> list[Stage]:
         """The layers behind a node."""
-        layers: list[Layer] = []
+        layers: list[Stage] = []
         while True:
             moves, users = self._moves(at)
             if flow is None:
@@ -163,10 +163,10 @@ class Lowering:
     def _residual(self, join: Node, fork: Node, flow: Flow) -> Made:
         """The sum of both branches."""
         known = len(self.problems)
-        chains: list[tuple[Layer, ...]] = []
+        chains: list[tuple[Stage, ...]] = []
         end: Flow | None = None
         for side in join.inputs:
-            layers: list[Layer] = []
+            layers: list[Stage] = []
             end, before = flow, fork
             for node in self._between(side, fork):
                 found, end = self._one(node, end or self._entry(before, [], [node]))
@@ -178,7 +178,7 @@ class Lowering:
         if len(self.problems) > known:
             return [], end
         body, shortcut = sorted(chains, key=len, reverse=True)
-        return [float_image_layers.Residual(self._name(join.name, "sum"), flow.size, grid=flow.grid, body=body,
+        return [float_joins.Residual(self._name(join.name, "sum"), flow.size, grid=flow.grid, body=body,
                                             shortcut=shortcut, relu=bool(join.options.get("relu")))], end
 
     def _of_time(self, join: Node, fork: Node) -> Node | None:
@@ -279,7 +279,7 @@ class Lowering:
         after = Flow(node.shape[-1] or 0, sequence=node.options["returns"] != "last")
         if self._judging:
             return [], after
-        layers: list[Layer] = []
+        layers: list[Stage] = []
         for number in range(module.num_layers):
             path = f"{node.name}.l{number}" if module.num_layers > 1 else node.name
             last = node.options["returns"] == "last" and number == module.num_layers - 1

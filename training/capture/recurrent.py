@@ -5,14 +5,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from circulant.sim.real.float_model import Bidirectional, Gru, Layer, Lstm, Rnn
+from circulant.sim.real.float_model import Bidirectional, Gru, Lstm, Rnn, Stage
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.models.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 
 __all__ = ["as_numpy", "level"]
 
 
-def level(name: str, module: Any, level: int, returns: str) -> Layer:
+def level(name: str, module: Any, level: int, returns: str) -> Stage:
     """One layer of a recurrent module, in one direction or both."""
     suffix = f"_l{level}"
     if not module.bidirectional:

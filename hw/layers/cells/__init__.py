@@ -6,15 +6,15 @@ from circulant.hw.layers.cells.gru import CandidateCell, GruCell, ResetCell
 from circulant.hw.layers.cells.lstm import LstmCell
 from circulant.hw.layers.cells.rnn import RnnCell
 from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.rnn import Rnn
+from circulant.sim.golden.stages import Stage
 
 __all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "RnnCell", "cells_of"]
 
 
 @singledispatch
-def cells_of(layer: Layer) -> list[type[Cell]]:
+def cells_of(layer: Stage) -> list[type[Cell]]:
     """The cells of a layer: what takes the rows of each stage, if it is no projection; none without a state."""
     return []
 

@@ -9,7 +9,7 @@ from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.layer_plan import array_shapes, element_multiplications, narrow
 from circulant.hw.plan.shared.groups import Group
 from circulant.hw.plan.step_cost import chain_latency
-from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.stages import Stage
 
 __all__ = ["NEARLY", "Candidate", "candidates", "finalists", "least_shared"]
 
@@ -131,7 +131,7 @@ def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: 
     return total
 
 
-def _busy(layer: Layer, k: int, elements: int) -> int:
+def _busy(layer: Stage, k: int, elements: int) -> int:
     """Cycles of the pointwise unit, or of rows that leave."""
     size = getattr(layer, "hidden", layer.outputs)
     return -(-size // k) * (k // elements if cells_of(layer) else 1)

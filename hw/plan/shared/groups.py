@@ -6,8 +6,8 @@ from typing import cast
 
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.plans import LayerPlan, PairPlan, Plan, Simple
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import leaves, within
 
@@ -36,14 +36,14 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
         Refusal: when there are others, or they cannot.
     """
     why = "hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but"
-    for layer in network.layers:
+    for layer in network.stages:
         if layer.kind == "bidirectional":
             for what, sizes in (("block sizes", map(block_size, within(layer))),
                                 ("numbers of twiddle bits", map(_twiddle_bits, within(layer)))):
                 if len(set(sizes)) > 1:
                     raise Refusal(f"{why} the directions of layer {layer.name!r} have two {what}")
-    alone = [layer for layer in leaves(network.layers) if layer.kind != "argmax"]
-    for layer in [*(layer for layer in network.layers if layer.kind == "residual"), *alone]:
+    alone = [layer for layer in leaves(network.stages) if layer.kind != "argmax"]
+    for layer in [*(layer for layer in network.stages if layer.kind == "residual"), *alone]:
         if layer.kind not in ("linear", "gru", "lstm", "rnn"):
             raise Refusal(f"{why} layer {layer.name!r} is of the kind {layer.kind!r}, neither recurrent nor fully "
                           "connected")
@@ -53,7 +53,7 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
             raise Refusal(f"{why} layer {layer.name!r} is dense, and a shared array multiplies blocks")
         if len({matrix.product.twiddle_bits for matrix in matrices(layer)}) > 1:
             raise Refusal(f"{why} the matrices of layer {layer.name!r} have different numbers of twiddle bits")
-    forward = {id(within(layer)[0]) for layer in network.layers if layer.kind == "bidirectional"}
+    forward = {id(within(layer)[0]) for layer in network.stages if layer.kind == "bidirectional"}
     found = [tuple(group) for _, group in groupby(simple, lambda layer: (block_size(layer), _twiddle_bits(layer)))]
     return tuple(Group(group, tuple(n for n, layer in enumerate(group) if id(layer) in forward), streams)
                  for group in found)
@@ -68,7 +68,7 @@ def _twiddle_bits(layer: Simple) -> int:
     return matrices(layer)[0].product.twiddle_bits
 
 
-def paired(layers: Sequence[Layer], plans: Sequence[LayerPlan]) -> list[Plan]:
+def paired(layers: Sequence[Stage], plans: Sequence[LayerPlan]) -> list[Plan]:
     """The plans of layers from those of the ones that they are made of; there may be more layers than plans."""
     left, found = list(plans), list[Plan]()
     for layer in layers:

@@ -21,7 +21,6 @@ from circulant.sim.cosim.verification import planned
 from circulant.sim.files import temporaries
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.kinds import leaves
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Divergence", "diverging", "first_difference", "locate"]
@@ -111,7 +110,7 @@ def locate(manifest: Manifest, network: Network, played: Played, runs: Sequence[
     """
     at, turn = (int(place) for place in np.argwhere(played.members == sequence)[0])
     x = played.inputs[at][turn::manifest.streams]
-    taps = taps_of([layer.name for layer in leaves(network.layers)], network.traced(_sample(network, x)),
+    taps = taps_of([layer.name for layer in network.layers], network.traced(_sample(network, x)),
                    "".join(path.read_text() for path in manifest.verilog))
     with temporaries.folder() as folder:
         shown, files = _instrument(manifest, taps, folder)
@@ -157,8 +156,8 @@ def _sample(network: Network, x: Integers) -> Integers:
     """A played sequence as the golden model takes it, (1, …)."""
     grid = network.flow.grid
     if grid is not None:
-        return x.reshape(1, *grid, network.inputs)
-    return x[np.newaxis] if network.sequence else x.reshape(1, network.inputs)
+        return x.reshape(1, *grid, network.flow.size)
+    return x[np.newaxis] if network.sequence else x.reshape(1, network.flow.size)
 
 
 def _instrument(manifest: Manifest, taps: Sequence[Tap], folder: Path) -> tuple[Manifest, dict[Signal, str]]:

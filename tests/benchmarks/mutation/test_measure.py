@@ -71,7 +71,7 @@ def test_broken_lines_have_the_same_verilog_and_pre_activations_at_the_ends_of_s
     model = samples.model(hidden=24)
     made = quantize(model, samples.data(model))
     others = [broken_lines(made, seed) for seed in range(4)]
-    zeros = np.zeros((1, 3, made.inputs), np.int64)
+    zeros = np.zeros((1, 3, made.flow.size), np.int64)
 
     def ends(network, hit):
         found = reached(network, network.traced(zeros), worst_cases(network, 3))
@@ -90,7 +90,7 @@ def test_broken_lines_have_the_same_verilog_and_pre_activations_at_the_ends_of_s
 def test_each_segment_begins_at_a_pre_activation_and_the_verilog_is_the_same():
     model = samples.model(hidden=24)
     made = quantize(model, samples.data(model))
-    others, zeros = [each_segment(made, seed) for seed in range(8)], np.zeros((1, 3, made.inputs), np.int64)
+    others, zeros = [each_segment(made, seed) for seed in range(8)], np.zeros((1, 3, made.flow.size), np.int64)
     hits = {}
     for other in others:
         for point, hit in reached(other, other.traced(zeros), worst_cases(other, 3)).items():

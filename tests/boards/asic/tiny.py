@@ -96,7 +96,8 @@ def network():
     """A fully connected layer of 6 inputs and 4 outputs, with blocks of 2."""
     rng = np.random.default_rng(0)
     layer = Linear("linear", 6, 4, rng.normal(0, 0.4, (2, 3, 2)), rng.normal(0, 0.1, 4))
-    return quantize(Model("tiny", 6, False, (layer,)), rng.normal(0, 0.5, (8, 6)), weight_bits=6, activation_bits=8)
+    model = Model.chain("tiny", 6, False, (layer,))
+    return quantize(model, rng.normal(0, 0.5, (8, 6)), weight_bits=6, activation_bits=8)
 
 
 def design(folder):

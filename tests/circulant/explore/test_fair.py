@@ -56,7 +56,7 @@ def test_the_largest_dense_networks_of_equal_cost_are_trained_as_long(chosen, ne
         larger = replace(experiment, model=replace(experiment.model, hidden=count + 1))
         for each, fits in ((experiment, True), (larger, False)):
             made = network_of(each)
-            cost = (sum(map(layer_multiplications, made.layers)) <= 2000 if row["equal"] == "multiplications" else
+            cost = (sum(map(layer_multiplications, made.stages)) <= 2000 if row["equal"] == "multiplications" else
                     weight_count(made) * experiment.quantization.weight_bits <= 9000)
             assert cost == fits, f"{count} units are the most at equal {row['equal']}"
 

@@ -148,7 +148,7 @@ def image():
 
 
 def both_ways():
-    model = float_model.Model("both", 5, True, (samples.bidirectional("gru", 5, 6, k=2),))
+    model = float_model.Model.chain("both", 5, True, (samples.bidirectional("gru", 5, 6, k=2),))
     return quantize(model, samples.data(model), activation_bits=9, weight_bits=8), {"max_steps": 9}, samples.data(
         model, 4)
 
@@ -165,7 +165,7 @@ def test_bench_plays_each_kind_of_stream(make, tmp_path):
 
 
 def test_name_of_a_network_stays_in_its_line(made, tmp_path):
-    network = Network("a\n`include \"b\"\n<c>", made[1].inputs, sequence=made[1].sequence, layers=made[1].layers)
+    network = Network.chain("a\n`include \"b\"\n<c>", made[1].inputs, sequence=made[1].sequence, layers=made[1].layers)
     folder = generate(network, multipliers=16, objective="throughput").write(tmp_path / "named")
     write_kit(folder, network.vectors(np.zeros((1, 4, 5))))
     assert not re.search(r"^\s*`include", text(folder, "tb_circulant_top.sv"), re.M)

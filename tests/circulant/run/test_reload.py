@@ -20,6 +20,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training.settings import ModelSettings
 from tests.circulant.conftest import make_quantized, make_trained
 from tests.sim import samples
+from tests.sim.samples import rebuilt
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def run(tmp_path_factory):
             "multipliers": 40, "memory_bits": 1, "multiplications": {"per_step": 1, "per_sequence": 1}}})
     *before, last = network.layers
     turned = replace(last, product=replace(last.product, weights=last.product.weights[:, ::-1]))
-    replace(network, name="other", layers=(*before, turned)).save(folder / "other")
+    replace(rebuilt(network, *before, turned), name="other").save(folder / "other")
     return this
 
 

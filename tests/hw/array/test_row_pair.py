@@ -25,6 +25,7 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network, product, recurrent
 from tests.hw.session import Host
+from tests.sim.samples import rebuilt
 
 EIGHT = {"weight_bits": 8, "activation_bits": 8}
 PORTS = (27, 18)
@@ -55,10 +56,10 @@ def test_a_network_whose_rows_work_in_pairs_equals_golden(widths, budget, option
     golden = made(**widths)
     top = paired(golden, budget, **options)
     assert top.parts.pairs
-    x = np.random.default_rng(1).integers(golden.input_format.lo, golden.input_format.hi + 1, (2, 4, golden.inputs))
-    wanted = golden.run_integers(x).reshape(-1, golden.outputs)
+    x = np.random.default_rng(1).integers(golden.input_format.lo, golden.input_format.hi + 1, (2, 4, golden.flow.size))
+    wanted = golden.run_integers(x).reshape(-1, golden.end.size)
     host = Host(golden, top, stall=0.3)
-    host.vectors(x.reshape(-1, golden.inputs), len(wanted), np.arange(8) % 4 == 3)
+    host.vectors(x.reshape(-1, golden.flow.size), len(wanted), np.arange(8) % 4 == 3)
     (played,) = host.play()
     assert played.tolist() == wanted.tolist()
 
@@ -66,9 +67,9 @@ def test_a_network_whose_rows_work_in_pairs_equals_golden(widths, budget, option
 def test_reloaded_weights_may_be_any_of_their_format():
     """Only products that fit for all of them are paired; the lowest numbers are among the new ones."""
     golden = made()
-    gru, out = golden.layers
+    gru, out = golden.stages
     lowest = np.full_like(out.product.weights, out.product.weight.lo)
-    other = replace(golden, layers=(gru, replace(out, product=replace(out.product, weights=lowest))))
+    other = rebuilt(golden, gru, replace(out, product=replace(out.product, weights=lowest)))
     top = paired(golden, 60, reloadable=True)
     fixed = parts(golden, with_ports(plan(golden, 60), "27x18"))
     assert 0 < sum(each.copies for each in top.parts.pairs) < sum(each.copies for each in fixed.pairs)
@@ -76,7 +77,7 @@ def test_reloaded_weights_may_be_any_of_their_format():
     config = top.config.map
     loads = writes(Design(golden, with_ports(plan(golden, 60, reloadable=True), "27x18"), "", {},
                           {"configuration": config.as_json()}), other)
-    x = np.random.default_rng(2).integers(golden.input_format.lo, golden.input_format.hi + 1, (3, golden.inputs))
+    x = np.random.default_rng(2).integers(golden.input_format.lo, golden.input_format.hi + 1, (3, golden.flow.size))
     host = Host(golden, top)
     host.operations([*config.hold(), *config.load(loads), *config.release()])
     host.vectors(x, 3, [0, 0, 1])

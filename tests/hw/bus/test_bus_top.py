@@ -19,7 +19,7 @@ from tests.hw import drawn_layers as layers
 
 
 def made(seed):
-    return Network(f"small {seed}", 4, True, (layers.gru(seed, k=2, inputs=4, hidden=4, reset="after"),))
+    return Network.chain(f"small {seed}", 4, True, (layers.gru(seed, k=2, inputs=4, hidden=4, reset="after"),))
 
 
 def beats(manifest, network, x):

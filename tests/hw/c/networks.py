@@ -122,7 +122,7 @@ def vectors(seed: int = 0, widths: dict[str, tuple[int, int]] = NARROW) -> Netwo
                                 layers[-1].output_format if layers else maker.vector())
 
         layers.append(_legal(layer, seed, widths))
-    return Network("vectors", inputs, False, tuple(layers))
+    return Network.chain("vectors", inputs, False, tuple(layers))
 
 
 def sequences(*blocks: int | tuple[int, str], returns: str = "last", seed: int = 0, outputs: int = 0,
@@ -146,7 +146,7 @@ def sequences(*blocks: int | tuple[int, str], returns: str = "last", seed: int =
     if outputs:
         layers.append(_legal(lambda maker: maker.linear("out", layers[-1].outputs, outputs, outputs_k,
                                                         layers[-1].output_format), seed, widths))
-    return Network("sequences", inputs, True, tuple(layers))
+    return Network.chain("sequences", inputs, True, tuple(layers))
 
 
 def _legal(make, seed, widths):
@@ -161,7 +161,7 @@ def _legal(make, seed, widths):
 
 def inputs(network: Network, count: int = 37, steps: int = 4, seed: int = 0) -> Integers:
     """Random inputs of a network, the extremes of its format among them."""
-    shape = (count, steps, network.inputs) if network.sequence else (count, network.inputs)
+    shape = (count, steps, network.flow.size) if network.sequence else (count, network.flow.size)
     return Maker(seed, NARROW).numbers(network.input_format, *shape)
 
 
@@ -172,7 +172,7 @@ def over_time(mode: str) -> Network:
     made = given if mode == "max" else Format(given.width - 1, given.frac + 2)
     pool = OverTime("pool", steps.outputs, mode, input_format=given, output_format=made)
     last = _legal(lambda maker: maker.linear("out", pool.outputs, 5, 4, made), 0, NARROW)
-    return Network("sequences", steps.inputs, True, (*steps.layers, pool, last))
+    return Network.chain("sequences", steps.inputs, True, (*steps.layers, pool, last))
 
 
 def plain() -> Network:

@@ -110,15 +110,15 @@ def test_an_output_for_each_step(compiled):
 
 def test_an_empty_sequence_gives_what_the_zero_state_gives(compiled):
     net = NETWORKS["small"]
-    plain, (gru, out) = compiled(generate_c(net)), net.layers
+    plain, (gru, out) = compiled(generate_c(net)), net.stages
     zero = out(np.zeros((1, gru.hidden), np.int64))[0]
-    assert plain.run(plain.state(), np.zeros((0, net.inputs)))[0].tolist() == zero.tolist()
+    assert plain.run(plain.state(), np.zeros((0, net.flow.size)))[0].tolist() == zero.tolist()
 
 
 def test_inputs_beyond_the_format_are_clipped(compiled):
     net = network(4, 6, 3, activation_bits=9)
     plain, form = compiled(generate_c(net)), net.input_format
-    x = np.random.default_rng(0).integers(-2**15, 2**15, (4, net.inputs))
+    x = np.random.default_rng(0).integers(-2**15, 2**15, (4, net.flow.size))
     assert plain.run(plain.state(), x)[0].tolist() == net.run_integers(np.clip(x, form.lo, form.hi)[None])[0].tolist()
 
 
@@ -141,7 +141,7 @@ def test_long_sequences_make_a_short_self_test(monkeypatch, most, count):
 @pytest.mark.parametrize("name", ["small", "steps"])
 def test_a_self_test_of_sequences_of_different_lengths(name, tmp_path, make):
     net, lengths = NETWORKS[name], [2, 5, 1, 3]
-    x = np.random.default_rng(0).normal(0, 1, (4, 6, net.inputs))
+    x = np.random.default_rng(0).normal(0, 1, (4, 6, net.flow.size))
     folder = generate_c(net, net.vectors(x, lengths=lengths)).write(tmp_path / "c")
     text = (folder / "test.c").read_text()
     assert "static const int steps[COUNT] = {2, 5, 1, 3};" in text
@@ -211,4 +211,4 @@ def test_write_replaces_a_design_and_nothing_else(tmp_path):
 
 def test_a_network_called_test_does_not_overwrite_its_self_test():
     net = NETWORKS["small"]
-    assert {"network_test.c", "test.c"} <= set(generate_c(Network("test", net.inputs, True, net.layers)).files)
+    assert {"network_test.c", "test.c"} <= set(generate_c(Network.chain("test", net.flow.size, True, net.stages)).files)

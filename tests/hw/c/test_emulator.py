@@ -22,7 +22,7 @@ NETWORKS = {
     "peepholes": sequences((1, "lstm peephole"), (16, "lstm peephole"), returns="sequence", seed=6),
     "projections": sequences((2, "lstm projection"), (8, "lstm peephole projection"), seed=7),
     "wide lstm": sequences((4, "lstm peephole projection"), (8, "lstm"), returns="sequence", widths=WIDE, seed=8),
-    "what int64 just holds": Network("net", 128, False, (Linear("fc", 128, 64, product(
+    "what int64 just holds": Network.chain("net", 128, False, (Linear("fc", 128, 64, product(
         1, 2, 64, twiddle_bits=16, product=Format(40, 9), output=Format(39, 6))),)),
 }
 
@@ -58,14 +58,14 @@ def test_inputs_of_any_integer_type_and_layout(small, dtype):
 
 def test_no_steps_and_no_sequences(small):
     net, emulator = small
-    zero = net.layers[1](np.zeros((40, 12), np.int64))
-    assert np.array_equal(emulator.run_integers(np.zeros((40, 0, net.inputs), np.int64)), zero)
-    assert emulator.run_integers(np.zeros((0, 4, net.inputs), np.int64)).shape == (0, 3)
+    zero = net.stages[1](np.zeros((40, 12), np.int64))
+    assert np.array_equal(emulator.run_integers(np.zeros((40, 0, net.flow.size), np.int64)), zero)
+    assert emulator.run_integers(np.zeros((0, 4, net.flow.size), np.int64)).shape == (0, 3)
 
 
 def test_real_inputs_are_quantized_as_golden_does(small):
     net, emulator = small
-    x = np.random.default_rng(0).normal(0, 2, (7, 4, net.inputs))
+    x = np.random.default_rng(0).normal(0, 2, (7, 4, net.flow.size))
     assert np.array_equal(emulator.run(x).integers, net.run(x).integers)
     assert np.array_equal(emulator.run(x).real, net.run(x).real)
 

@@ -86,7 +86,7 @@ def test_sums_take_32_bits_where_the_weights_allow():
 
 def test_a_network_name_cannot_break_out_of_a_comment():
     net = network(2, 4, 4)
-    source = Source(Network("*/ int main;\n/*", net.inputs, True, net.layers))
+    source = Source(Network.chain("*/ int main;\n/*", net.flow.size, True, net.stages))
     assert source.name == "int_main"
     assert source.code.startswith("/* __ int main___")
 
@@ -95,7 +95,7 @@ def test_layers_whose_names_clash_are_numbered():
     maker = Maker(0, NARROW)
     first = maker.linear("a", 4, 4, 2, Format(8, 4))
     second = maker.linear("a_product", 4, 4, 2, first.output_format)
-    code = Source(Network("net", 4, False, (first, second))).code
+    code = Source(Network.chain("net", 4, False, (first, second))).code
     assert "layer1_product_weights" in code
     assert "layer2_product_weights" in code
 

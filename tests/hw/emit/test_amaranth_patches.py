@@ -124,7 +124,7 @@ def test_a_process_that_generates_often_does_not_grow():
     """By 25 MB in 10 calls at the most."""
     rng = np.random.default_rng(0)
     layer = float_model.Linear("out", 4, 4, rng.normal(0, 1, (2, 2, 2)), rng.normal(0, 1, 4))
-    small = quantize(float_model.Model("small", 4, False, (layer,)), rng.normal(0, 1, (8, 4)), activation_bits=8)
+    small = quantize(float_model.Model.chain("small", 4, False, (layer,)), rng.normal(0, 1, (8, 4)), activation_bits=8)
     generate(small, objective="throughput")
     before = megabytes()
     for _ in range(10):

@@ -38,7 +38,7 @@ def gru() -> hw.Design:
 
 def images() -> hw.Design:
     """LeNet-5, over smaller images."""
-    made = Model("drawn", 1, False, lenet(), (1, 12, 12))
+    made = Model.chain("drawn", 1, False, lenet(), (1, 12, 12))
     return generate(quantize(made, np.random.default_rng(3).uniform(-1, 1, (2, 1, 12, 12)), **BITS), multipliers=40)
 
 

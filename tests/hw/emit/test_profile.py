@@ -95,7 +95,7 @@ def test_no_multiplier_is_spent_on_an_address(designs):
 def test_results_are_the_same_to_the_bit_in_every_family(designs, tmp_path):
     """The iCE40's sums are read from memories with a clock edge, the others' from look-up tables."""
     network = designs["ice40"].network
-    vectors = network.vectors(np.random.default_rng(3).normal(0, 1, (6, 4, network.inputs)))
+    vectors = network.vectors(np.random.default_rng(3).normal(0, 1, (6, 4, network.flow.size)))
     found = verify(designs["ice40"].write(tmp_path / "design"), vectors)
     assert found.mismatches == 0 and found.words > 0
     assert found.cycles_per_step == max(layer["cycles"] for layer in designs["generic"].manifest["layers"])

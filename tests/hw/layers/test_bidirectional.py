@@ -9,6 +9,7 @@ from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.bidirectional import BidirectionalLayer
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.network import Network
 from tests.hw.drawn_layers import gru, lstm
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream
@@ -54,7 +55,8 @@ def vectors(layer, lengths):
     """What goes in, and what golden gives."""
     k = max(each.gates.block_size for each in layer.directions.values())
     xs = [numbers(layer.input_format, t, layer.inputs, seed=n) for n, t in enumerate(lengths)]
-    return blocks(xs, k), blocks([np.atleast_2d(layer(x[None])[0]) for x in xs], k)
+    network = Network.chain("pair", layer.inputs, True, (layer,))
+    return blocks(xs, k), blocks([np.atleast_2d(network.run_integers(x[None])[0]) for x in xs], k)
 
 
 @pytest.mark.parametrize(("stall_i", "stall_o"), STALLS)

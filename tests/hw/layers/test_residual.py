@@ -11,6 +11,7 @@ from circulant.hw.layers.residual import ResidualLayer, needed, waiting
 from circulant.hw.plan.plan import plan
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.network import Network
 from circulant.sim.golden.residual import Residual
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
@@ -42,6 +43,11 @@ def residual(kind):
                     output_format=Format(9, made_of.frac - 1), relu=True)
 
 
+def golden(layer, x):
+    """The integers of the graph that the stage stands for."""
+    return Network.chain("sums", layer.inputs, False, (layer,), (layer.inputs, *layer.grid)).run_integers(x)
+
+
 def made(kind):
     layer = residual(kind)
     units = [[ConvLayer(LineBufferShape(each, 9 if each.window.positions == 9 else 1, 2, 2, 2)) for each in chain]
@@ -55,7 +61,7 @@ def test_equals_golden(kind, stalls):
     layer, dut = made(kind)
     x = numbers(layer.input_format, 3, 6, 6, 4)
     given, wanted = ([block for image in images for block in blocks([image.reshape(-1, 4)], k)]
-                     for images, k in ((x, 2), (layer(x), 4 if kind == "half" else 2)))
+                     for images, k in ((x, 2), (golden(layer, x), 4 if kind == "half" else 2)))
     assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=300,
                   count=len(wanted)) == wanted
 
@@ -72,7 +78,7 @@ def test_a_sum_within_a_sum_equals_golden(where):
     inner = float_model.Residual("inner", 2, grid=grid, body=(layer("within", 2, 2),), shortcut=(), relu=True)
     branches = ((inner,), ()) if where == "body" else ((layer("beside", 2, 2),), (inner,))
     outer = float_model.Residual("outer", 2, grid=grid, body=branches[0], shortcut=branches[1], relu=True)
-    model = float_model.Model("nested", 1, False, (
+    model = float_model.Model.chain("nested", 1, False, (
         layer("first", 1, 1), outer, float_model.Flatten("flatten", 2, grid, "pixels"),
         float_model.Linear("out", 32, 3, rng.normal(0, 0.3, (3, 32, 1)), rng.normal(0, 0.5, 3))), (1, *grid))
     images = rng.uniform(-1, 1, (3, 1, *grid))
@@ -120,9 +126,10 @@ def test_sums_of_vectors(relu, stalls):
                              shortcut=(r.linear("shortcut", 6, 5, 8),), relu=relu)], 6)
     x = r.inputs(network, samples=12)
     values = x[:, None]
-    for layer, chosen in zip(network.layers, plan(network, 60), strict=True):
+    for layer, chosen in zip(network.stages, plan(network, 60), strict=True):
         dut = unit(layer, chosen, Site(k=4))
-        given, values = blocks(values, 4), layer(values)
+        alone = Network.chain("alone", layer.inputs, False, (layer,))
+        given, values = blocks(values, 4), alone.run_integers(values[:, 0])[:, None]
         wanted = blocks(values, dut.o.payload.shape().members["data"].length)
         assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=300, count=len(wanted)) == wanted
     assert np.array_equal(values[:, 0], network.run_integers(x))

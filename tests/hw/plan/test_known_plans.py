@@ -48,7 +48,7 @@ def image_network(k, *, order="pixels", **widths):
     layers = (float_model.Residual("sum", 8, grid=grid, body=body, shortcut=(), relu=True),
               float_model.Flatten("flatten", 8, grid, order),
               float_model.Linear("out", 8 * 36, 4, rng.normal(0, 0.1, (1, 72, 4)), rng.normal(0, 0.1, 4)))
-    return quantize(float_model.Model("image", 8, False, layers, (8, *grid)), rng.normal(0, 1, (4, 8, *grid)),
+    return quantize(float_model.Model.chain("image", 8, False, layers, (8, *grid)), rng.normal(0, 1, (4, 8, *grid)),
                     **widths)
 
 
@@ -57,7 +57,7 @@ def test_plans_that_are_kept_are_those_of_the_branches_of_a_sum_and_of_the_order
     for made in networks:
         kept, own = kept_plans(made, 100), plan(made, 100)
         assert [(each.cycles, each.multipliers) for each in kept] == [(each.cycles, each.multipliers) for each in own]
-    assert len({tuple(map(known_plans._sizes, made.layers)) for made in networks}) == 3
+    assert len({tuple(map(known_plans._sizes, made.stages)) for made in networks}) == 3
 
 
 def test_kept_plans_of_convolutions_are_of_the_network_that_asks():
@@ -77,7 +77,7 @@ def test_kept_plans_of_layers_that_share_an_array_know_the_layers_that_ask(monke
     first, kept = (known_plans.plans_of(made, 8, objective="area") for made in (one, other))
     assert len(asked) == 1
     for made, plans in ((one, first), (other, kept)):
-        assert [layer for each in sharings(plans) for layer in each.layers] == list(made.layers)
+        assert [layer for each in sharings(plans) for layer in each.layers] == list(made.stages)
     assert [each.shape for each in first] == [each.shape for each in kept]
     whole = network(4, 8, 4, outputs=8, returns="sequence")
-    assert len({tuple(map(known_plans._sizes, made.layers)) for made in (one, other, whole)}) == 2
+    assert len({tuple(map(known_plans._sizes, made.stages)) for made in (one, other, whole)}) == 2

@@ -19,13 +19,13 @@ SILENCE = 120
 
 def single(kind, **options):
     layer = recurrent(kind, k=4, inputs=7, hidden=10, **options)
-    return Network("single", 7, True, (layer,))
+    return Network.chain("single", 7, True, (layer,))
 
 
 def over_time(mode):
     before = network(4, 6, 6, returns="sequence")
     form = before.output_format
-    return Network("pooled", 6, True, (*before.layers, OverTime("pool", 6, mode, form, form)))
+    return Network.chain("pooled", 6, True, (*before.layers, OverTime("pool", 6, mode, form, form)))
 
 
 NETWORKS = {
@@ -44,13 +44,13 @@ NETWORKS = {
 def closed_loop(top, net, x, *, pause=True):
     """Latencies of the steps of a sequence (T, inputs), each alone in the circuit, whose last one is marked; without a
     pause each comes in the cycle behind the result of the one before."""
-    beats, bits = -(-net.inputs // top.input_block), container_bits(net.input_format.width)
+    beats, bits = -(-net.flow.size // top.input_block), container_bits(net.input_format.width)
     found, cycle = [], 0
 
     def agent():
         nonlocal cycle
         for n, vector in enumerate(x):
-            padded = [*vector.tolist(), *[0] * (beats * top.input_block - net.inputs)]
+            padded = [*vector.tolist(), *[0] * (beats * top.input_block - net.flow.size)]
             taken = given = 0
             for beat in range(beats):
                 part = padded[beat * top.input_block:(beat + 1) * top.input_block]
@@ -64,7 +64,7 @@ def closed_loop(top, net, x, *, pause=True):
                 taken = cycle
             shown = yield {"s_axis_tvalid": 0}
             cycle += 1
-            left = -1 if pause else -(-net.outputs // top.output_block)
+            left = -1 if pause else -(-net.end.size // top.output_block)
             for _ in range(SILENCE):
                 given = cycle if shown["m_axis_tvalid"] else given
                 left -= shown["m_axis_tvalid"]
@@ -87,7 +87,7 @@ def test_it_is_that_of_the_hardware(name, levels):
     plans = plan(net, 60, levels=levels)
     top = Top(net, plans)
     predicted = sample_latency(net, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
-    x = np.random.default_rng(0).integers(net.input_format.lo, net.input_format.hi + 1, (3, net.inputs))
+    x = np.random.default_rng(0).integers(net.input_format.lo, net.input_format.hi + 1, (3, net.flow.size))
     found = closed_loop(top, net, x)
     assert found == [predicted] * (3 if net.per_step else 1), "the first step has no state, and takes as long"
     if net.per_step:
@@ -100,7 +100,7 @@ def test_it_is_that_of_the_hardware(name, levels):
 def test_more_levels_of_logic_make_steps_shorter():
     net = single("lstm", peephole=True)
     found = [plan(net, 60, levels=levels)[0] for levels in (4, 6, 9)]
-    periods = [step_timeline(net.layers[0], each.program(net.layers[0]), each.elements).period for each in found]
+    periods = [step_timeline(net.stages[0], each.program(net.stages[0]), each.elements).period for each in found]
     assert periods == [each.cycles for each in found]
     assert periods[0] > periods[1] > periods[2]
 

@@ -20,7 +20,7 @@ from tests.hw.simulate import cycles
 
 
 def chain(*layers, name="small"):
-    return Network(name, layers[0].inputs, layers[0].kind != "linear", layers)
+    return Network.chain(name, layers[0].inputs, layers[0].kind != "linear", layers)
 
 
 def linear(name, k, outputs, inputs, **formats):

@@ -102,7 +102,7 @@ def design(kind):
                                       bias=np.zeros(2))
         flat = samples.float_model.Flatten("flatten", 2, (1, 1), "pixels")
         out = samples.float_model.Linear("out", 2, 3, rng.normal(0, 1, (3, 2, 1)), np.zeros(3))
-        model, vectors = samples.float_model.Model("image", SIZE, False, (conv, flat, out), (SIZE, 2, 1)), 2
+        model, vectors = samples.float_model.Model.chain("image", SIZE, False, (conv, flat, out), (SIZE, 2, 1)), 2
         chosen = quantize(model, rng.uniform(-1, 1, (20, SIZE, 2, 1)), **BITS)
     elif kind == "bidirectional":
         model, vectors = samples.chain(samples.bidirectional("gru", SIZE, 3, k=K)), None

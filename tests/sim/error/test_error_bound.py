@@ -8,7 +8,6 @@ from circulant.sim.error.error_bound import error_bound
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.kinds import leaves
 from tests.sim import samples
 
 LAYERS = {
@@ -25,7 +24,7 @@ LAYERS = {
 
 def relu(model):
     first, last = model.layers
-    return float_model.Model("perceptron", model.inputs, False, (dataclasses.replace(first, relu=True), last))
+    return float_model.Model.chain("perceptron", model.flow.size, False, (dataclasses.replace(first, relu=True), last))
 
 
 LAYERS["plain"] = samples.chain(samples.rnn(scale=0.3))
@@ -88,13 +87,9 @@ def rows_of_many_scales(layer, seed):
 @pytest.mark.parametrize("name", [*(name for name, model in LAYERS.items() if model.sequence), "vectors", "a ReLU"])
 def test_holds_for_a_scale_of_each_row(name, seed):
     model, widths = LAYERS[name], {"weight_bits": 6, "weight_scale": "row"}
-    layers = [dataclasses.replace(layer, forward=rows_of_many_scales(layer.forward, seed),
-                                  backward=rows_of_many_scales(layer.backward, seed))
-              if layer.kind == "bidirectional" else layer if layer.kind == "over_time" else
-              rows_of_many_scales(layer, seed) for layer in model.layers]
-    model = dataclasses.replace(model, layers=tuple(layers))
+    model = model.mapped(lambda layer: rows_of_many_scales(layer, seed))
     x = samples.data(model, count=8, steps=6, seed=seed)
-    first = next(leaves(quantize(model, x, **widths).layers))
+    first = quantize(model, x, **widths).layers[0]
     assert any(len(set(product.row_shifts)) > 1 for product in first.products.values())
     bound, _ = compare(model, x, **widths)
     assert bound.max() < 0.4
@@ -108,7 +103,7 @@ def test_holds_for_images_of_digits(kind):
     first = samples.lstm(8, 32, scale=0.15, k=8, returns="last") if kind == "lstm" else (
         samples.model(8, 32, k=(8, 8, 1), scale=0.15).layers[0])
     last = float_model.Linear("last", 32, 10, np.random.default_rng(0).normal(0, 0.3, (5, 16, 2)), np.zeros(10))
-    model = float_model.Model("digits", 8, True, (first, last))
+    model = float_model.Model.chain("digits", 8, True, (first, last))
     bound, error = compare(model, rows)
     assert bound.max() < np.abs(model.run(rows)).max() / 20
     assert (error / bound).max() > 0.05
@@ -119,8 +114,8 @@ def test_weights_that_are_off_are_seen():
     model = LAYERS["gru"]
     x = samples.data(model)
     network = quantize(model, x)
-    other = dataclasses.replace(model, layers=(model.layers[0], dataclasses.replace(
-        model.layers[1], bias=model.layers[1].bias, weight=model.layers[1].weight + 0.01)))
+    other = samples.rebuilt(model, model.layers[0], dataclasses.replace(
+        model.layers[1], bias=model.layers[1].bias, weight=model.layers[1].weight + 0.01))
     bound, error = error_bound(network, other, x), np.abs(network.run(x).real - other.run(x))
     assert (error <= bound).all()
     assert bound.max() > error_bound(network, model, x).max()

@@ -5,6 +5,7 @@ import pytest
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.error.ranges import _bits, analyse, worst_cases
+from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from tests.sim import samples
 
@@ -54,7 +55,7 @@ def test_the_worst_case_of_a_product_is_reached():
     layer = network.layers[0]
     wide = dataclasses.replace(layer.product, product=Format(40, 20), output=Format(40, 20), spectrum=Format(
         30, layer.product.spectrum.frac), bias=0 * layer.product.bias)
-    network = dataclasses.replace(network, layers=(dataclasses.replace(layer, product=wide),))
+    network = Network.chain("wide", 9, False, (dataclasses.replace(layer, product=wide),))
     row = np.abs(matrix(wide)).sum(1).argmax()
     signs = np.where(matrix(wide)[row] < 0, -1, 1)[None, :9]
     worst = worst_cases(network)["first.product.output"]

@@ -13,7 +13,7 @@ def points(network, x):
 
 def test_a_segment_is_reached_where_its_table_is_asked_for_it():
     layer = samples.gru()
-    network = Network("net", 5, True, (layer,))
+    network = Network.chain("net", 5, True, (layer,))
     x = np.random.default_rng(0).integers(-2000, 2000, (4, 3, 5))
     found, seen = points(network, x), network.traced(x)["gru.gates.output"].integers
     table = layer.sigmoid
@@ -24,7 +24,7 @@ def test_a_segment_is_reached_where_its_table_is_asked_for_it():
 
 def test_the_end_of_a_segment_is_a_single_argument():
     layer = samples.gru()
-    network = Network("net", 5, True, (layer,))
+    network = Network.chain("net", 5, True, (layer,))
     x = np.random.default_rng(1).integers(-20000, 20000, (4000, 1, 5))
     found, seen = points(network, x), network.traced(x)["gru.tanh.input"].integers
     hits = [(seen == start).any(axis=(1, 2)) for start in layer.tanh.start[1:]]
@@ -35,7 +35,7 @@ def test_the_end_of_a_segment_is_a_single_argument():
 
 def test_limits_and_roundings_count_by_the_place_in_a_block():
     layer = samples.linear(4, 4, 4)
-    network = Network("net", 4, False, (layer,))
+    network = Network.chain("net", 4, False, (layer,))
     quiet, loud = np.zeros((1, 4), np.int64), np.full((1, 4), layer.input_format.lo)
     low = reached(network, network.traced(loud), worst_cases(network))
     assert low["saturation", "linear.product.input low 3"].all()
@@ -51,7 +51,7 @@ def test_limits_and_roundings_count_by_the_place_in_a_block():
 
 def test_a_limit_that_nothing_can_reach_is_no_point():
     layer = samples.linear(4, 4, 4, output=(40, 10))
-    network = Network("net", 4, False, (layer,))
+    network = Network.chain("net", 4, False, (layer,))
     found = reached(network, network.traced(np.zeros((1, 4), np.int64)), worst_cases(network))
     assert ("saturation", "linear.product.output high 0") not in found
     assert ("saturation", "linear.product.input high 0") in found

@@ -5,6 +5,7 @@ import pytest
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.drawn_layers import lstm
 from tests.sim import samples
@@ -18,6 +19,10 @@ def both(kind="gru", **options):
                                    for seed, direction in enumerate(("forward", "backward"))))
 
 
+def alone(layer):
+    return Network.chain("pair", layer.inputs, True, (layer,))
+
+
 def stimuli(layer, steps=5):
     form = layer.input_format
     return np.random.default_rng(0).integers(form.lo, form.hi + 1, (3, steps, layer.inputs))
@@ -27,26 +32,32 @@ def stimuli(layer, steps=5):
     ("gru", {}, 12), ("gru", {"reset": "before"}, 12), ("lstm", {}, 12), ("lstm", {"projection": 4}, 8)])
 def test_the_outputs_stand_side_by_side(kind, options, outputs):
     sequence = both(kind, returns="sequence", **options)
-    last, x = both(kind, returns="last", **options), stimuli(sequence)
-    y = sequence(x)
+    last, x = alone(both(kind, returns="last", **options)), stimuli(sequence)
+    y = alone(sequence).run_integers(x)
     assert (y.shape, sequence.outputs) == ((3, 5, outputs), outputs)
     half = outputs // 2
     np.testing.assert_array_equal(y[..., :half], sequence.forward(x))
     np.testing.assert_array_equal(y[..., half:], sequence.backward(x[:, ::-1])[:, ::-1])
     # The first step is the last one that the backward layer takes.
-    np.testing.assert_array_equal(last(x), np.concatenate([y[:, -1, :half], y[:, 0, half:]], axis=1))
+    np.testing.assert_array_equal(last.run_integers(x), np.concatenate([y[:, -1, :half], y[:, 0, half:]], axis=1))
 
 
-@pytest.mark.parametrize("kind", ["gru", "lstm"])
-def test_run_starts_from_a_state_and_returns_the_last_one(kind):
-    layer = both(kind, returns="sequence")
-    x = stimuli(layer)
-    y, (ahead, back) = layer.run(x, layer.initial(3))
-    np.testing.assert_array_equal(y, layer(x))
-    np.testing.assert_equal((ahead, back), (layer.forward.run(x)[1], layer.backward.run(x[:, ::-1])[1]))
-    again, _ = layer.run(x, (ahead, back))
-    np.testing.assert_array_equal(again[..., :6], layer.forward.run(x, ahead)[0])
-    np.testing.assert_array_equal(again[..., 6:], layer.backward.run(x[:, ::-1], back)[0][:, ::-1])
+def test_its_nodes_are_seen_as_one_stage_again():
+    layer = both(returns="sequence")
+    network = alone(layer)
+    assert [(node.name, node.layer.kind, node.sources) for node in network.nodes] == [
+        ("both.forward", "gru", ("input",)), ("both.reversed", "reverse", ("input",)),
+        ("both.backward", "gru", ("both.reversed",)), ("both.restored", "reverse", ("both.backward",)),
+        ("both", "concat", ("both.forward", "both.restored"))]
+    (stage,) = network.stages
+    assert (stage.name, stage.forward, stage.backward) == ("both", layer.forward, layer.backward)
+
+
+def test_pieces_of_a_sequence_are_refused():
+    network = alone(both(returns="sequence"))
+    with pytest.raises(Refusal, match=r"^A sequence can be continued piece by piece if all layers run forward, but "
+                                      r"layer 'both' is bidirectional; run whole sequences$"):
+        network.resume(stimuli(network.stages[0]), network.initial(3))
 
 
 def test_formats_and_products():

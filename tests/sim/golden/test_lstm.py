@@ -134,7 +134,7 @@ def test_init_wrong_peephole():
 
 @pytest.mark.parametrize("options", [{"peephole": False}, {"projection": 4}])
 def test_network_of_an_lstm_is_read_as_it_was_written(tmp_path, options):
-    network = Network("reader", 5, True, (lstm(0, k=4, inputs=5, hidden=6, **options),))
+    network = Network.chain("reader", 5, True, (lstm(0, k=4, inputs=5, hidden=6, **options),))
     network.save(tmp_path)
     read = Network.load(tmp_path)
     x = np.random.default_rng(3).uniform(-0.9, 0.9, (2, 3, 5))

@@ -47,21 +47,24 @@ def refusal(make, *arguments, **fields):
 def test_sizes(name, outputs, per_step, shape):
     network = NETWORKS[name]
     result = network.run(samples.data(MODELS[name]))
-    assert (network.outputs, network.per_step) == (outputs, per_step)
+    assert (network.end.size, network.per_step) == (outputs, per_step)
     assert result.integers.shape == result.real.shape == shape
     assert (result.integers.dtype, result.real.dtype) == (np.int64, np.float64)
 
 
 def test_outputs_of_a_gru():
     layer = samples.gru(returns="sequence")
-    network = Network("gru", 5, True, (layer,))
-    assert (network.outputs, network.per_step, network.output_format) == (6, True, layer.output_format)
+    network = Network.chain("gru", 5, True, (layer,))
+    assert (network.end.size, network.per_step, network.output_format) == (6, True, layer.output_format)
 
 
 def test_run_is_its_layers(network):
     x = samples.data(network)
     integers = network.input_format.quantize(x)
-    expected = network.layers[1](network.layers[0](integers))
+    def step(layer, given):
+        return layer(given if layer.kind == "concat" else given[0])
+
+    expected = network.walk({"input": integers}, step)[network.exit]
     result = network.run(x)
     np.testing.assert_array_equal(result.integers, expected)
     np.testing.assert_array_equal(network.run_integers(integers), expected)
@@ -131,7 +134,7 @@ def test_pieces_of_what_goes_both_ways():
 
 def test_init_wrong_format():
     layers = samples.gru(), samples.linear(6, 3, 2, input=(16, 3), spectrum=(17, 2))
-    assert refusal(Network, "net", 5, True, layers) == (
+    assert refusal(Network.chain, "net", 5, True, layers) == (
         f"Layer 'linear' must take the {Format(16, 15)} of layer 'gru', not {Format(16, 3)}; quantize the network "
         "again")
 
@@ -139,12 +142,12 @@ def test_init_wrong_format():
 def test_init_wrong_chain():
     """As for the model in float64."""
     layer = samples.gru()
-    assert refusal(Network, "net", 5, True, ()) == (
+    assert refusal(Network.chain, "net", 5, True, ()) == (
         "Network 'net' must have at least one layer, not none; add a GRU or a Linear")
-    assert refusal(Network, "net", 4, True, (layer,)) == (
+    assert refusal(Network.chain, "net", 4, True, (layer,)) == (
         "Layer 'gru' must take the 4 values that come before it, not 5; give it that size")
-    assert refusal(Network, "net", 5, False, (layer,)).startswith("Layer 'gru' needs a sequence, ")
-    assert refusal(Network, "net", 5, True, (layer, samples.linear(6, 3, 2, name="gru"))).startswith(
+    assert refusal(Network.chain, "net", 5, False, (layer,)).startswith("Layer 'gru' needs a sequence, ")
+    assert refusal(Network.chain, "net", 5, True, (layer, samples.linear(6, 3, 2, name="gru"))).startswith(
         "The layers of network 'net' must have different names, but two are called 'gru'; ")
 
 

@@ -17,6 +17,7 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.sim.vectors import Vectors
 from tests.sim import samples
 from tests.sim.golden.test_network import NETWORKS, refusal
+from tests.sim.samples import rebuilt
 
 
 @pytest.fixture
@@ -69,8 +70,8 @@ def test_a_perceptron_over_images(tmp_path):
 def test_network_json_says_every_format(folder):
     document = json.loads((folder / "network.json").read_text())
     assert document["format"] == "circulant-network"
-    assert document["version"] == 4
-    gru, last = document["layers"]
+    assert document["version"] == 5
+    gru, last = document["nodes"]
     assert (gru["kind"], gru["hidden"], gru["returns"], gru["reset"]) == ("gru", 6, "last", "after")
     assert (last["kind"], last["outputs"]) == ("linear", 3)
     for product, k in (*((gru[role], 4) for role in (
@@ -100,7 +101,7 @@ def test_hash_changes_with_every_field():
     gru, last = network.layers
 
     def with_layers(*layers):
-        return dataclasses.replace(network, layers=layers)
+        return rebuilt(network, *layers)
 
     def with_product(**fields):
         return with_layers(gru, dataclasses.replace(last, product=dataclasses.replace(last.product, **fields)))
@@ -131,8 +132,8 @@ def test_hash_is_the_same_on_every_machine():
     form = Format(8, 4)
     product = Product(np.arange(-4, 4).reshape(1, 2, 4), bias=np.arange(4), weight=form, input=form,
                       spectrum=Format(10, 4), product=Format(16, 8), output=form, twiddle_bits=16)
-    assert Network("pinned", 7, False, (Linear("linear", 7, 3, product),)).hash == (
-        "90f21f73235f5d60374f7ad7d86d568b1ec857d7991b31a626b8a1ca0fc722ea")
+    assert Network.chain("pinned", 7, False, (Linear("linear", 7, 3, product),)).hash == (
+        "b5bdca600649079775e20d363d00d2152be5fba578b0f53e6c91a11bd981bbc9")
 
 
 # Refusals.
@@ -164,10 +165,10 @@ def test_load_wrong_format(folder):
 def test_load_wrong_version(folder):
     path = rewrite(folder, version=1)
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 4, not 1; write the file again with this version of circulant")
+        f"{path}: field 'version' must be 5, not 1; write the file again with this version of circulant")
 
 
-@pytest.mark.parametrize("fields", [{"name": "other"}, {"hash": "0" * 64}, {"layers": []}, {"extra": 1}])
+@pytest.mark.parametrize("fields", [{"name": "other"}, {"hash": "0" * 64}, {"nodes": []}, {"extra": 1}])
 def test_load_wrong_hash(folder, fields):
     path = rewrite(folder, **fields)
     assert re.match(rf"^{re.escape(str(path))}: field 'hash' must be that of the contents \([0-9a-f]{{12}}…\), not "
@@ -176,25 +177,30 @@ def test_load_wrong_hash(folder, fields):
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    (lambda body: body.update(inputs=-1), "field 'inputs' must be an integer from 1 to 16777216, not -1"),
-    (lambda body: body.update(inputs=5.0), "field 'inputs' must be an integer from 1 to 16777216, not 5.0"),
-    (lambda body: body.update(sequence=1), "field 'sequence' must be true or false, not 1"),
-    (lambda body: body.update(shape=[1] * 4), "field 'shape' must be a list, not [1, 1, 1, 1]"),
-    (lambda body: body.update(layers={}), "field 'layers' must be a list of at least 1 elements, not {}"),
+    (lambda body: body["inputs"][0].update(size=-1), "'inputs[0].size' must be an integer from 1 to 16777216, not -1"),
+    (lambda body: body["inputs"][0].update(size=5.0), "'inputs[0].size' must be an integer from 1 to 16777216, not 5"),
+    (lambda body: body["inputs"][0].update(sequence=1), "field 'inputs[0].sequence' must be true or false, not 1"),
+    (lambda body: body["inputs"][0].update(shape=[1] * 4), "field 'inputs[0].shape' must be a list, not [1, 1, 1, 1]"),
+    (lambda body: body.update(nodes={}), "field 'nodes' must be a list of at least 1 elements, not {}"),
+    (lambda body: body.update(outputs=["gru"]), ": Each input and layer of network 'sample' must be taken by a layer "
+     "or be an output, but nothing takes 'last'; leave it out"),
+    (lambda body: body["nodes"][1].update(sources=["later"]), ": Layer 'last' must take inputs and layers that come "
+     "before it, not 'later'; there are gru, input"),
+    (lambda body: body["nodes"][1].update(sources=["gru", "gru"]), ": Layer 'last' must take one source, not 2"),
     (lambda body: body.update(more=1), "field 'more' must not be there"),
     (lambda body: body.pop("name"), "field 'name' must be there, but it is missing"),
-    (lambda body: body["layers"][0].pop("sigmoid"), "field 'layers[0].sigmoid' must be there, but it is missing"),
-    (lambda body: body["layers"][0]["tanh"].update(reach=5000), "field 'layers[0].tanh.reach' must be an integer from"),
-    (lambda body: body["layers"][1]["product"].update(block_size=3),
-     "field 'layers[1].product.block_size' must be 1, as the other fields and the weights have it, not 3"),
-    (lambda body: body["layers"][1]["product"]["weight"].update(width=63),
-     "field 'layers[1].product.weight.width' must be an integer from 1 to 62, not 63"),
-    (lambda body: body["layers"][1]["product"]["weight"].update(frac=10 ** 9),
-     "field 'layers[1].product.weight.frac' must be an integer from -1000 to 1000, not 1000000000"),
-    (lambda body: body["layers"][1]["product"]["weight"].update(width=2), ": The weights must lie in the 2-bit format"),
-    (lambda body: body["layers"][1].update(name="other"), ": The array 'other.product.weights' must be 64-bit integers "
+    (lambda body: body["nodes"][0].pop("sigmoid"), "field 'nodes[0].sigmoid' must be there, but it is missing"),
+    (lambda body: body["nodes"][0]["tanh"].update(reach=5000), "field 'nodes[0].tanh.reach' must be an integer from"),
+    (lambda body: body["nodes"][1]["product"].update(block_size=3),
+     "field 'nodes[1].product.block_size' must be 1, as the other fields and the weights have it, not 3"),
+    (lambda body: body["nodes"][1]["product"]["weight"].update(width=63),
+     "field 'nodes[1].product.weight.width' must be an integer from 1 to 62, not 63"),
+    (lambda body: body["nodes"][1]["product"]["weight"].update(frac=10 ** 9),
+     "field 'nodes[1].product.weight.frac' must be an integer from -1000 to 1000, not 1000000000"),
+    (lambda body: body["nodes"][1]["product"]["weight"].update(width=2), ": The weights must lie in the 2-bit format"),
+    (lambda body: body["nodes"][1].update(name="other"), ": The array 'other.product.weights' must be 64-bit integers "
      "with 3 axes, not missing; quantize again"),
-    (lambda body: body["layers"][1].update(outputs=9), ": Layer 'last': the matrix for 6 inputs and 9 outputs must be"),
+    (lambda body: body["nodes"][1].update(outputs=9), ": Layer 'last': the matrix for 6 inputs and 9 outputs must be"),
 ])
 def test_load_nonsense_under_a_right_hash(folder, change, words):
     path = folder / "network.json"
@@ -224,12 +230,12 @@ def test_load_weights_of_another_type_or_shape(folder, change):
 def test_load_wrong_kind_of_layer(folder):
     body = artifact.read_json(folder / "network.json", KIND, VERSION)
     del body["hash"]
-    body["layers"][0]["kind"] = "attention"
+    body["nodes"][0]["kind"] = "attention"
     artifact.write_json(folder / "network.json", KIND, VERSION, body)
     assert refusal(Network.load, folder) == (
-        f"{folder / 'network.json'}: field 'layers[0].kind' must be 'linear', 'gru', 'lstm', 'rnn', 'bidirectional', "
-        "'conv', 'pool', 'flatten', 'scale', 'activation', 'residual', 'over_time' or 'argmax', not 'attention'; "
-        "the file was changed or damaged: run the step that writes it again")
+        f"{folder / 'network.json'}: field 'nodes[0].kind' must be 'linear', 'gru', 'lstm', 'rnn', 'conv', "
+        "'pool', 'flatten', 'scale', 'activation', 'over_time', 'argmax', 'add', 'concat' or 'reverse', not "
+        "'attention'; the file was changed or damaged: run the step that writes it again")
 
 
 def test_load_wrong_weights(folder, tmp_path):
@@ -247,7 +253,7 @@ def test_load_wrong_weights_file(folder):
         f"{path}: field 'format' must be 'circulant-weights', not 'circulant-vectors'; give the right file")
     artifact.write_npz(path, "circulant-weights", 1, {})
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 4, not 1; write the file again with this version of circulant")
+        f"{path}: field 'version' must be 5, not 1; write the file again with this version of circulant")
     path.write_bytes(path.read_bytes()[:100])
     assert re.match(rf"^{re.escape(str(path))} must be a circulant-weights archive, but it is not \(.+\); write it "
                     "again$", refusal(Network.load, folder))

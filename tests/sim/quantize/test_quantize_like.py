@@ -6,7 +6,6 @@ import pytest
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.quantize.structure import check_structure
-from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
 
@@ -24,14 +23,12 @@ kinds = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 def scaled(layer, factor):
     """The layer with all its numbers multiplied."""
-    if isinstance(layer, float_model.Bidirectional):
-        return replace(layer, forward=scaled(layer.forward, factor), backward=scaled(layer.backward, factor))
     return replace(layer, **{name: value * factor for name, value in vars(layer).items()
                              if isinstance(value, np.ndarray)})
 
 
 def other(model, factor):
-    return replace(model, name="other", layers=tuple(scaled(layer, factor) for layer in model.layers))
+    return replace(model.mapped(lambda layer: scaled(layer, factor)), name="other")
 
 
 @kinds
@@ -52,7 +49,7 @@ def test_a_design_without_row_shifts_takes_no_network_with_them():
     model = MODELS["both"]
     plain, rows = (quantize(model, samples.data(model), weight_bits=5, weight_scale=scale)
                    for scale in ("matrix", "row"))
-    with pytest.raises(Refusal, match=r"^Layer 'both' of network 'chain' must have forward\.input_product\.row_shifts "
+    with pytest.raises(Refusal, match=r"^Layer 'both\.forward' of network 'chain' must have input_product\.row_shifts "
                                       r"\[\] as the design has, not \[0, "):
         check_structure(plain, rows)
 

@@ -4,8 +4,7 @@ import pytest
 
 from circulant.sim import artifact
 from circulant.sim.real import float_file
-from circulant.sim.real.float_layers import Bidirectional
-from circulant.sim.real.float_model import Conv, Flatten, Gru, Linear, Model, Pool, Residual, Scale
+from circulant.sim.real.float_model import Bidirectional, Conv, Flatten, Gru, Linear, Model, Pool, Residual, Scale
 from circulant.sim.real.float_recurrent_layers import Lstm
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Window
@@ -18,13 +17,15 @@ def gru(name):
                bias_ih=RNG.normal(size=(3, 8)), bias_hh=RNG.normal(size=(3, 8)), returns="sequence")
 
 
-def recurrent():
+def directions():
+    """Layers of which the first has both directions."""
     lstm = Lstm("lstm", 16, 8, 8, RNG.normal(size=(4, 2, 4, 4)), weight_hh=RNG.normal(size=(4, 2, 2, 4)),
                 bias_ih=RNG.normal(size=(4, 8)), bias_hh=RNG.normal(size=(4, 8)), peephole=RNG.normal(size=(3, 8)))
-    return Model("recurrent", 4, True, (Bidirectional("both", gru("both.forward"), gru("both.backward")), lstm))
+    return Bidirectional("both", gru("both.forward"), gru("both.backward")), lstm
 
 
-def images():
+def pixels():
+    """Layers over images, with a sum among them."""
     window = Window((3, 3), padding=(1, 1))
 
     def conv(name):
@@ -33,9 +34,16 @@ def images():
     body = Residual("sum", 2, (4, 4), body=(conv("inner"),), shortcut=(), relu=True)
     scale = Scale("scale", 2, RNG.normal(size=2), RNG.normal(size=2))
     pool = Pool("pool", 2, (4, 4), Window((2, 2), (2, 2)), "max")
-    return Model("images", 2, False, (conv("conv"), scale, body, pool, Flatten("flat", 2, (2, 2), "channels"),
-                                      Linear("linear", 8, 3, RNG.normal(size=(1, 2, 4)), RNG.normal(size=3))),
-                 shape=(2, 4, 4))
+    return (conv("conv"), scale, body, pool, Flatten("flat", 2, (2, 2), "channels"),
+            Linear("linear", 8, 3, RNG.normal(size=(1, 2, 4)), RNG.normal(size=3)))
+
+
+def recurrent():
+    return Model.chain("recurrent", 4, True, directions())
+
+
+def images():
+    return Model.chain("images", 2, False, pixels(), shape=(2, 4, 4))
 
 
 @pytest.mark.parametrize(("make", "shape"), [(recurrent, (3, 5, 4)), (images, (3, 2, 4, 4))])
@@ -48,14 +56,31 @@ def test_written_and_read_again(tmp_path, make, shape):
     assert repr(read.flow) == repr(model.flow)
 
 
+def test_a_file_from_before_a_network_was_a_graph(tmp_path):
+    """Its layers stood in a row, both directions and sums among them."""
+    for layers, inputs, shape in (directions(), 4, ()), (pixels(), 2, (2, 4, 4)):
+        arrays, x = {}, RNG.normal(size=(3, *(shape or (5, 4))))
+        chain = Model.chain("old", inputs, not shape, layers, shape)
+        fields = {"name": "old", "inputs": inputs, "sequence": not shape, "layers": layers, "shape": shape}
+        tree = {"kind": "Model", "fields": {name: float_file._plain(value, arrays) for name, value in fields.items()}}
+        artifact.write_npz(tmp_path / "float.npz", float_file.FORMAT, 1, arrays, model=tree)
+        read = float_file.load(tmp_path / "float.npz")
+        assert np.array_equal(read.run(x), chain.run(x))
+        assert [(node.name, node.sources) for node in read.nodes] == [(node.name, node.sources) for node in chain.nodes]
+
+
+def layer_of(tree, number):
+    return tree["fields"]["nodes"][number]["fields"]["layer"]
+
+
 @pytest.mark.parametrize(("change", "words"), [
     (lambda tree: tree.update(kind="Path"), "must describe a network, but it does not \\('Path'\\)"),
     (lambda tree: tree["fields"].update(more=1), "unexpected keyword argument 'more'"),
     (lambda tree: tree["fields"].pop("name"), "missing 1 required positional argument: 'name'"),
-    (lambda tree: tree["fields"].update(layers=3), "must describe a network, but it does not"),
-    (lambda tree: tree["fields"].update(inputs=9), r"float\.npz: "),
-    (lambda tree: tree["fields"]["layers"][1]["fields"].update(weight_ih={"array": "none"}), "does not \\('none'\\)"),
-    (lambda tree: tree["fields"]["layers"][1]["fields"].update(hidden="x"), "must describe a network"),
+    (lambda tree: tree["fields"].update(nodes=3), "must describe a network, but it does not"),
+    (lambda tree: tree["fields"].update(outputs=["both", "gru"]), r"float\.npz: An output of network 'recurrent'"),
+    (lambda tree: layer_of(tree, 0)["fields"].update(weight_ih={"array": "none"}), "does not \\('none'\\)"),
+    (lambda tree: layer_of(tree, 0)["fields"].update(hidden="x"), "must describe a network"),
 ])
 def test_another_tree_is_refused(tmp_path, change, words):
     arrays = {}

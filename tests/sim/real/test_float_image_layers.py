@@ -38,7 +38,7 @@ def small(order="channels"):
             conv("b", 8, outputs=8, grid=(4, 4), k=8, window=SAME, relu=False),
             float_model.Scale("norm", 8, RNG.uniform(0.5, 1.5, 8), RNG.normal(0, 0.2, 8)))
     shortcut = (conv("c", 6, outputs=8, grid=(8, 7), k=2, window=Window((1, 1), (2, 2)), relu=False),)
-    return float_model.Model("small", 3, False, (
+    return float_model.Model.chain("small", 3, False, (
         conv("first", 3, 6, grid=(8, 7), k=1, window=SAME),
         float_model.Residual("sum", 6, grid=(8, 7), body=body, shortcut=shortcut, relu=True),
         float_model.Pool("pool", 8, (4, 4), HALF, "max"),
@@ -66,21 +66,18 @@ def by_torch(layer, x):
     if layer.kind == "linear":
         weight = dense(layer.weight)[:layer.outputs, :layer.inputs]
         return functional.linear(x, torch.from_numpy(weight), torch.from_numpy(layer.bias))
-    sides = []
-    for chain in (layer.body, layer.shortcut):
-        y = x
-        for each in chain:
-            y = by_torch(each, y)
-        sides.append(y)
-    return functional.relu(sides[0] + sides[1])
+    return functional.relu(sum(x))
 
 
 @pytest.mark.parametrize("order", ["pixels", "channels"])
 def test_the_reference_equals_torch(order):
     model, x = small(order), torch.from_numpy(IMAGES)
-    for layer in model.layers:
-        x = by_torch(layer, x)
-    np.testing.assert_allclose(model.run(IMAGES), x.numpy(), rtol=0, atol=1e-12)
+
+    def step(layer, given):
+        return by_torch(layer, given if layer.kind == "add" else given[0])
+
+    found = model.walk({model.entry.name: x}, step)
+    np.testing.assert_allclose(model.run(IMAGES), found["out"].numpy(), rtol=0, atol=1e-12)
 
 
 def test_golden_is_close_and_survives_a_file(tmp_path):
@@ -96,7 +93,8 @@ def test_golden_is_close_and_survives_a_file(tmp_path):
     assert np.array_equal(vectors.outputs, network.run(IMAGES).integers)
     assert np.array_equal(vectors.outputs, network.run_integers(vectors.inputs))
     document = json.loads((tmp_path / "network.json").read_text())
-    assert [layer["kind"] for layer in document["layers"]] == ["conv", "residual", "pool", "pool", "flatten", "linear"]
+    assert [(node["kind"], node["sources"]) for node in document["nodes"]][-5:] == [
+        ("add", ["norm", "c"]), ("pool", ["sum"]), ("pool", ["pool"]), ("flatten", ["mean"]), ("linear", ["flatten"])]
 
 
 def test_every_tensor_is_seen_and_bounded():
@@ -122,15 +120,15 @@ def test_data_of_wrong_shape(shape, message):
 def test_layers_that_do_not_fit():
     model = small()
     with pytest.raises(Refusal, match=r"^Layer 'pool' must take the images of 8 x 7 with 8 channels that come before"):
-        float_model.Model("bad", 3, False, (conv("first", 3, 8, grid=(8, 7), k=1, window=SAME), model.layers[2]),
+        float_model.Model.chain("bad", 3, False, (conv("first", 3, 8, grid=(8, 7), k=1, window=SAME), model.layers[-4]),
                           (3, 8, 7))
     with pytest.raises(Refusal, match=r"^Layer 'out' must take vectors, not the images of 8 x 7 with 16 channels"):
-        float_model.Model("bad", 3, False, (conv("first", 3, 16, grid=(8, 7), k=1, window=SAME), model.layers[-1]),
-                          (3, 8, 7))
+        float_model.Model.chain("bad", 3, False, (
+            conv("first", 3, 16, grid=(8, 7), k=1, window=SAME), model.layers[-1]), (3, 8, 7))
     with pytest.raises(Refusal, match=r"^Layer 'sum': both branches must give the same, not images of 8 x 7 with 4"):
-        float_model.Model("bad", 3, False, (
+        float_model.Model.chain("bad", 3, False, (
             float_model.Residual("sum", 3, (8, 7), (conv("a", 3, 4, grid=(8, 7), k=1, window=SAME),), ()),), (3, 8, 7))
     with pytest.raises(Refusal, match=r"^The layers of network 'bad' must have different names, but two are called"):
-        float_model.Model("bad", 3, False, (float_model.Residual(
+        float_model.Model.chain("bad", 3, False, (float_model.Residual(
             "sum", 3, (8, 7), (conv("a", 3, 3, grid=(8, 7), k=1, window=SAME),),
             (conv("a", 3, 3, grid=(8, 7), k=1, window=SAME),)),), (3, 8, 7))

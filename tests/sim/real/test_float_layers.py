@@ -126,7 +126,7 @@ def test_tap_sees_the_tensors_of_a_product(k):
     rng = np.random.default_rng(k)
     layer = Linear("linear", 2 * k, 3 * k, rng.normal(size=(3, 2, k)), rng.normal(size=3 * k))
     x = rng.normal(size=(4, 2 * k))
-    _, seen = tapped(Model("model", 2 * k, False, (layer,)), x)
+    _, seen = tapped(Model.chain("model", 2 * k, False, (layer,)), x)
     spectrum = spectra(x.reshape(4, 2, k))
     np.testing.assert_array_equal(seen["linear.product.input"][0], x)
     np.testing.assert_allclose(seen["linear.product.spectrum"][0], spectrum, rtol=0, atol=1e-13 * k)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from circulant.sim.real.float_model import Bidirectional, Linear, Lstm, Model
-from circulant.sim.shape.chain import check_data
+from circulant.sim.shape.flows import check_data
 from circulant.sim.shape.window import Flow
 from tests.sim import samples
 from tests.sim.definitions import whole
@@ -50,10 +50,10 @@ def in_torch(torch, layer):
     return module
 
 
-def by_torch(torch, model, x):
+def by_torch(torch, layers, x):
     values = torch.from_numpy(x)
     with torch.no_grad():
-        for layer in model.layers:
+        for layer in layers:
             values = in_torch(torch, layer)(values)
             if not isinstance(layer, Linear):
                 every, final = values
@@ -68,7 +68,7 @@ def by_torch(torch, model, x):
 def test_model_of_sequences_equals_torch(torch, inputs, hidden, outputs, k, returns):
     model = samples.model(inputs, hidden, outputs, k=k, returns=returns)
     x = samples.data(model)
-    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model.layers, x), rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize(("inputs", "hidden", "outputs", "k"), [
@@ -76,15 +76,15 @@ def test_model_of_sequences_equals_torch(torch, inputs, hidden, outputs, k, retu
 def test_model_of_vectors_equals_torch(torch, inputs, hidden, outputs, k):
     model = samples.model(inputs, hidden, outputs, k=k, sequence=False)
     x = samples.data(model)
-    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model.layers, x), rtol=0, atol=1e-13)
 
 
 def test_stacked_gru_layers_equal_torch(torch):
     first = samples.model(5, 6, 3, returns="sequence").layers[0]
     second = dataclasses.replace(samples.model(6, 4, 3, seed=1).layers[0], name="second")
-    model = Model("stack", 5, True, (first, second))
+    model = Model.chain("stack", 5, True, (first, second))
     x = samples.data(model)
-    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model.layers, x), rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("returns", ["last", "sequence"])
@@ -93,49 +93,50 @@ def test_stacked_gru_layers_equal_torch(torch):
 def test_lstm_equals_torch(torch, inputs, hidden, projection, k, returns):
     model = samples.chain(samples.lstm(inputs, hidden, k=k, projection=projection, returns=returns))
     x = samples.data(model)
-    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model.layers, x), rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("returns", ["last", "sequence"])
 @pytest.mark.parametrize(("kind", "options"), [("gru", {}), ("lstm", {}), ("lstm", {"projection": 4})])
 def test_both_directions_equal_torch(torch, kind, options, returns):
-    model = samples.chain(samples.bidirectional(kind, returns=returns, **options))
+    both = samples.bidirectional(kind, returns=returns, **options)
+    model = samples.chain(both)
     x = samples.data(model)
-    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, [both], x), rtol=0, atol=1e-13)
 
 
 def test_a_chain_of_all_kinds_equals_torch(torch):
-    both = samples.bidirectional("lstm", 5, 6)
-    model = samples.chain(both, samples.lstm(12, 7, projection=3, name="second"),
-                          samples.bidirectional("gru", 3, 4, name="third", returns="last"))
+    layers = [samples.bidirectional("lstm", 5, 6), samples.lstm(12, 7, projection=3, name="second"),
+              samples.bidirectional("gru", 3, 4, name="third", returns="last")]
+    model = samples.chain(*layers)
     x = samples.data(model)
-    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, layers, x), rtol=0, atol=1e-13)
 
 
 def test_model_without_layers():
-    assert refusal(Model, "empty", 5, True, ()) == (
+    assert refusal(Model.chain, "empty", 5, True, ()) == (
         "Network 'empty' must have at least one layer, not none; add a GRU or a Linear")
 
 
 def test_model_wrong_inputs():
     model = samples.model()
-    assert refusal(dataclasses.replace, model, inputs=4) == (
+    assert refusal(Model.chain, "sample", 4, True, model.layers) == (
         "Layer 'gru' must take the 4 values that come before it, not 5; give it that size")
-    assert refusal(dataclasses.replace, model, layers=(model.layers[0], samples.model(hidden=7).layers[1])) == (
+    assert refusal(samples.rebuilt, model, model.layers[0], samples.model(hidden=7).layers[1]) == (
         "Layer 'last' must take the 6 values that come before it, not 7; give it that size")
 
 
 def test_model_same_names():
     """Their weights would overwrite each other in the file."""
     first, last = samples.model().layers
-    assert refusal(Model, "twins", 5, True, (first, dataclasses.replace(last, name="gru"))) == (
+    assert refusal(Model.chain, "twins", 5, True, (first, dataclasses.replace(last, name="gru"))) == (
         "The layers of network 'twins' must have different names, but two are called 'gru'; rename one")
 
 
 @pytest.mark.parametrize("name", ["", "a-b", "a b", 'a"b', "../x", "größe", "x" * 101, "a\n"])
 def test_model_wrong_names_of_layers(name):
     first, last = samples.model().layers
-    assert refusal(Model, "net", 5, True, (first, dataclasses.replace(last, name=name))) == (
+    assert refusal(Model.chain, "net", 5, True, (first, dataclasses.replace(last, name=name))) == (
         "The name of a layer must be at most 100 letters, digits and '_', not "
         f"{name[:40]!r}{'…' * (len(name) > 40)} in network 'net'; rename it")
 
@@ -149,10 +150,10 @@ def test_model_gru_without_a_sequence():
     first = samples.model(5, 6).layers[0]
     second = dataclasses.replace(samples.model(6, 6).layers[0], name="second")
     for name, sequence, layers in (("second", True, (first, second)), ("gru", False, (first,))):
-        assert refusal(Model, "stack", 5, sequence, layers) == (
+        assert refusal(Model.chain, "stack", 5, sequence, layers) == (
             f"Layer {name!r} needs a sequence, but what comes before gives one vector; let the layer before return the "
             "whole sequence")
-    Model("stack", 5, True, (dataclasses.replace(first, returns="sequence"), second))
+    Model.chain("stack", 5, True, (dataclasses.replace(first, returns="sequence"), second))
 
 
 @pytest.mark.parametrize(("sequence", "shape"), [
@@ -178,7 +179,7 @@ def test_samples_of_several_axes_are_vectors_of_all_their_values():
 @pytest.mark.parametrize(("sequence", "shape"), [(True, (6,)), (False, (2, 3)), (False, (1, 2, 3))])
 def test_model_wrong_shape(sequence, shape):
     layers = samples.model(5, 6, sequence=sequence).layers
-    assert refusal(Model, "stack", 5, sequence, layers=layers, shape=shape) == (
+    assert refusal(Model.chain, "stack", 5, sequence, layers=layers, shape=shape) == (
         f"The shape of a sample of network 'stack' must be that of its 5 inputs, not {shape}; leave it out for "
         "sequences")
 

@@ -1,14 +1,16 @@
 from types import SimpleNamespace
 
+from circulant.sim.quantize.quantize import quantize
 from circulant.sim.shape.kinds import leaves, unknown, within
 from tests.sim import samples
 
 
 def test_leaves_stand_in_place_of_what_is_made_of_them():
     model = samples.chain(samples.bidirectional("lstm", 5, 6), samples.lstm(12, 4))
-    assert [layer.name for layer in leaves(model.layers)] == ["both.forward", "both.backward", "lstm"]
-    assert [layer.name for layer in within(model.layers[0])] == ["both.forward", "both.backward"]
-    assert within(model.layers[1]) == ()
+    stages = quantize(model, samples.data(model)).stages
+    assert [layer.name for layer in leaves(stages)] == ["both.forward", "both.backward", "lstm"]
+    assert [layer.name for layer in within(stages[0])] == ["both.forward", "both.backward"]
+    assert within(stages[1]) == ()
 
 
 def test_an_empty_branch_has_no_leaves():

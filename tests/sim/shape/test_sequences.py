@@ -24,7 +24,7 @@ def labels(recurrent, outputs=3):
     head = float_model.Linear("head", recurrent.outputs, outputs,
                               rng.normal(0, 0.6, (1, -(-recurrent.outputs // 4), 4)),
                               rng.normal(0, 0.6, outputs))
-    return float_model.Model("labels", recurrent.inputs, True, (recurrent, head))
+    return float_model.Model.chain("labels", recurrent.inputs, True, (recurrent, head))
 
 
 MODELS = {
@@ -43,7 +43,7 @@ def ragged(model, count=9, steps=7, seed=0):
     """Sequences between whose ends and T stands what nobody may see."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, steps + 1, count)
-    x = rng.uniform(-1, 1, (count, steps, model.inputs))
+    x = rng.uniform(-1, 1, (count, steps, model.flow.size))
     x[np.arange(steps) >= lengths[:, None]] = 40.0
     return x, lengths
 

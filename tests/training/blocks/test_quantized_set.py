@@ -99,7 +99,7 @@ def _stored(layer, path):
 
 def test_a_normalisation_is_refused():
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
-    network = quantize(sim_reference.Model("m", 4, False, (sim_reference.Linear(
+    network = quantize(sim_reference.Model.chain("m", 4, False, (sim_reference.Linear(
         "linear_0", 4, 4, np.ones((4, 4, 1)), np.zeros(4)),)), np.ones((2, 4)))
     with pytest.raises(Refusal, match=r"^A model must have no batch normalisation"):
         golden_paths(model, network)

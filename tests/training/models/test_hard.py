@@ -13,6 +13,7 @@ from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.refusal import Refusal
 from circulant.training import PeepholeLstm, ResetBeforeGru, compress, export
 from circulant.training.conversion import reference
+from tests.sim.samples import rebuilt
 
 
 class Reader(nn.Module):
@@ -83,7 +84,7 @@ def test_gates_are_those_of_torch():
 
 def test_a_soft_network_has_no_place_in_a_hard_one():
     hard = reference(made("gru"), X)
-    soft = dataclasses.replace(hard, layers=(dataclasses.replace(hard.layers[0], hard=False), hard.layers[1]))
+    soft = rebuilt(hard, dataclasses.replace(hard.layers[0], hard=False), hard.layers[1])
     with pytest.raises(Refusal, match=r"^Layer 'cell' must have the activations hard_sigmoid and hard_tanh of the "
                                       r"other network, not sigmoid and tanh; quantize it with formats of its own$"):
         quantize_like(soft, quantize(hard, X))

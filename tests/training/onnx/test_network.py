@@ -80,7 +80,7 @@ def test_what_torch_writes_comes_back(name, open_batch, tmp_path):
         torch.testing.assert_close(again(x), model(x), rtol=0, atol=1e-5)
     assert inspect(again, x).exportable, str(inspect(again, x))
     network = export(again, x)
-    assert [layer.kind for layer in network.layers] == kinds
+    assert [layer.kind for layer in network.stages] == kinds
     assert np.array_equal(network.run(x.numpy()).integers.argmax(-1), model(x).argmax(-1).numpy())
 
 

@@ -30,7 +30,7 @@ def test_equals_golden(inputs, k, stalls):
 def test_at_the_end_of_a_design(tmp_path):
     net = network(4, 6, 3, outputs=5, k_out=2)
     design = generate(net, multipliers=40, argmax=True, reloadable=True, objective="throughput")
-    x = np.random.default_rng(1).normal(size=(30, 5, net.inputs))
+    x = np.random.default_rng(1).normal(size=(30, 5, net.flow.size))
     vectors = design.network.vectors(x)
     assert vectors.outputs.shape == (30, 1)
     assert len(np.unique(vectors.outputs)) > 2

@@ -23,6 +23,7 @@ from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network, recurrent
 from tests.random_networks import Random
+from tests.sim.samples import rebuilt
 
 TWO = network(4, 12, 8, outputs=8)
 
@@ -54,7 +55,7 @@ def both(*sizes, twiddle_bits=(16, 16)):
     """A network of a bidirectional layer, whose directions have these block sizes."""
     layers = [replace(recurrent("lstm", k=k, inputs=4, hidden=4, twiddle_bits=bits), name=f"both.{way}")
               for k, bits, way in zip(sizes, twiddle_bits, ("forward", "backward"), strict=True)]
-    return Network("both", 4, True, (Bidirectional("both", *layers),))
+    return Network.chain("both", 4, True, (Bidirectional("both", *layers),))
 
 
 CANNOT = "hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but "
@@ -62,8 +63,8 @@ CANNOT = "hardware.objective must be 'throughput' or 'auto' where layers cannot 
 
 @pytest.mark.parametrize(("made", "options", "rule"), [
     (network(4, 12, 8, outputs=8, k_out=1), {}, f"{CANNOT}layer 'out' is dense, and a shared array multiplies blocks"),
-    (replace(TWO, layers=(replace(TWO.layers[0], returns="sequence"), OverTime(
-        "most", 12, "max", TWO.layers[0].output_format, TWO.layers[0].output_format))), {"objective": "area"},
+    (rebuilt(TWO, replace(TWO.layers[0], returns="sequence"), OverTime(
+        "most", 12, "max", TWO.layers[0].output_format, TWO.layers[0].output_format)), {"objective": "area"},
      f"{CANNOT}layer 'most' is of the kind 'over_time', neither recurrent nor fully connected"),
     (Random(1).network([Random(1).gru("gru", 4, 6, 2, "sequence"), float_model.Residual(
         "sum", 6, grid=None, body=(Random(2).linear("within", 6, 6, 2),), shortcut=(), relu=False)], 4, sequence=True),
@@ -71,7 +72,8 @@ CANNOT = "hardware.objective must be 'throughput' or 'auto' where layers cannot 
     (both(4, 2), {"objective": "area"}, f"{CANNOT}the directions of layer 'both' have two block sizes"),
     (both(4, 4, twiddle_bits=(16, 12)), {"objective": "area"},
      f"{CANNOT}the directions of layer 'both' have two numbers of twiddle bits"),
-    (Network("one", 4, True, (replace(PROJECTED, projection=replace(PROJECTED.projection, twiddle_bits=12)),)), {},
+    (Network.chain("one", 4, True, (replace(PROJECTED, projection=replace(PROJECTED.projection, twiddle_bits=12)),)),
+     {},
      f"{CANNOT}the matrices of layer 'layer' have different numbers of twiddle bits"),
     (both(4, 4), {"objective": "area", "streams": 2}, "Sequences can only be interleaved if all layers run forward, "
      "but layer 'both' is bidirectional; set hardware.streams to 1, not 2"),
@@ -120,7 +122,7 @@ def test_an_unknown_objective_is_refused():
     layer = recurrent("lstm", k=4, inputs=4, hidden=4)
     rule = "hardware.objective must be one of throughput, auto, latency, area, not 'speed'"
     with pytest.raises(Refusal, match=re.escape(rule)):
-        plan(Network("one", 4, True, (layer,)), 60, objective="speed")
+        plan(Network.chain("one", 4, True, (layer,)), 60, objective="speed")
 
 
 def test_the_better_engines_are_chosen_of_an_array_for_each_layer_and_one_for_all():
@@ -159,7 +161,7 @@ def test_layers_of_one_block_size_in_a_row_share_an_array():
 
 
 def test_layers_of_different_twiddle_bits_have_arrays_of_their_own():
-    made = replace(TWO, layers=(GRU, replace(OUT, product=replace(OUT.product, twiddle_bits=12))))
+    made = rebuilt(TWO, GRU, replace(OUT, product=replace(OUT.product, twiddle_bits=12)))
     assert [group.layers for group in shareable(made, 1)] == [(made.layers[0],), (made.layers[1],)]
 
 
@@ -181,7 +183,7 @@ def test_the_latency_of_an_alternative_goes_through_what_stands_behind_the_array
 def test_the_candidate_of_a_gru_alone_shares_lanes_where_that_saves_issues():
     """What the plan foresees is in the design, and no step is below its floor."""
     layer = recurrent("after", k=2, inputs=8, hidden=48)
-    made = Network("one", 8, True, (layer,))
+    made = Network.chain("one", 8, True, (layer,))
     found, own = alternatives(made, 50, levels=12, objective="area")
     chosen, = found.plans
     assert chosen.shape == ArrayShape(4, 7, 4, levels=12, split=True) and chosen.sharing.adjacent

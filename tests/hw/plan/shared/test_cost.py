@@ -61,7 +61,7 @@ def stack(seed, streams=1):
     sizes = rng.integers(2, (5 if uneven or abreast else 2) * k + 3, count + 1).tolist()
     chosen = ["lstm" if seed % 2 and not abreast else "after", *rng.choice(kinds, count - 1)]
     layers = tuple(layer(rng, n, kind, k=k, inputs=sizes[n], outputs=sizes[n + 1]) for n, kind in enumerate(chosen))
-    network = quantize(float_model.Model("stack", sizes[0], True, layers), rng.normal(0, 1, (8, 6, sizes[0])))
+    network = quantize(float_model.Model.chain("stack", sizes[0], True, layers), rng.normal(0, 1, (8, 6, sizes[0])))
     chains = int(rng.choice([1, 2])) if "linear" in chosen or "before" in chosen else int(rng.choice([1, 2, 4]))
     fold = int(rng.integers(2, 5)) if rng.random() < 0.3 else 1
     rows, columns, levels = chains * int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.choice([4, 6, 9]))
@@ -71,7 +71,7 @@ def stack(seed, streams=1):
         (rows, chains), fold = ((9, 6) if seed % 2 else (3, 3)), 1  # All gates of a GRU are side by side.
     shape = ArrayShape(rows, columns, chains, fold, levels)
     spacings = tuple((shape.slots, int(rng.choice([1, 3, 1 << 30])), shape.slots) for _ in layers)
-    plans = plans_of(network.layers, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1,
+    plans = plans_of(network.stages, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1,
                      streams=streams)
     return network, plans, float(rng.choice([0.0, 0.5]))
 
@@ -100,8 +100,8 @@ def play(network, top, x, *, stall=0.0, silence=0, ends=0, streams=1):
     """
     rng = np.random.default_rng(5)
     (width, size, block), (out_width, outputs, out_block) = (
-        (8 * -(-network.input_format.width // 8), network.inputs, top.input_block),
-        (8 * -(-network.output_format.width // 8), network.outputs, top.output_block))
+        (8 * -(-network.input_format.width // 8), network.flow.size, top.input_block),
+        (8 * -(-network.output_format.width // 8), network.end.size, top.output_block))
     beats, wanted = -(-size // block), -(-outputs // out_block) * len(x)
     lasts = [(n // streams + 1) % (ends or len(x)) == 0 for n in range(len(x))]
     pending = [(sum((int(value) & (1 << width) - 1) << width * j for j, value in
@@ -145,12 +145,12 @@ def groups(seed):
     kinds = ["lstm", *rng.choice(("lstm", "after", "rnn", "linear"), len(sizes) - 1)]
     layers = tuple(layer(rng, n, kind, k=k, inputs=widths[n], outputs=widths[n + 1])
                    for n, (k, kind) in enumerate(zip(sizes, kinds, strict=True)))
-    network = quantize(float_model.Model("groups", widths[0], True, layers), rng.normal(0, 1, (8, 6, widths[0])))
+    network = quantize(float_model.Model.chain("groups", widths[0], True, layers), rng.normal(0, 1, (8, 6, widths[0])))
     plans, at = [], 0
     for _, same in groupby(sizes):
         count, shape = len(list(same)), ArrayShape(int(rng.integers(1, 4)), int(rng.integers(1, 4)), 1)
         spacings = ((shape.slots, 3, shape.slots),) * count
-        plans += plans_of(network.layers[at:at + count], shape, int(rng.choice([1, 2])), spacings,
+        plans += plans_of(network.stages[at:at + count], shape, int(rng.choice([1, 2])), spacings,
                           in_turn=bool(rng.integers(2)))
         at += count
     return network, plans
@@ -160,7 +160,7 @@ def assert_as_predicted(network, plans, seed):
     """A design equals golden, and its steps and single samples take the predicted cycles; returns it, and its input."""
     top, predicted, form = Top(network, plans), cost(network, plans), network.input_format
     steps = steps_of(predicted, PLAYED)
-    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (len(steps) + 1, network.inputs))
+    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (len(steps) + 1, network.flow.size))
     found, came, _ = play(network, top, x)
     assert (found == network.run_integers(x[None])[0]).all()
     assert np.diff(came).tolist() == steps
@@ -182,7 +182,7 @@ def test_groups_of_layers_with_an_array_each_equal_golden_and_take_the_predicted
 def test_a_random_stack_equals_golden(seed):
     network, plans, stall = stack(seed)
     form = network.input_format
-    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (1, 4, network.inputs))
+    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (1, 4, network.flow.size))
     found, _, _ = play(network, Top(network, plans), x[0], stall=stall)
     assert (found == network.run_integers(x)[0]).all()
 
@@ -192,7 +192,7 @@ def test_a_random_stack_takes_the_predicted_cycles(seed):
     network, plans, _ = stack(seed)
     top, predicted = Top(network, plans), cost(network, plans)
     steps = steps_of(predicted, PLAYED)
-    x = np.random.default_rng(seed).integers(-99, 99, (len(steps) + 1, network.inputs))
+    x = np.random.default_rng(seed).integers(-99, 99, (len(steps) + 1, network.flow.size))
     _, came, _ = play(network, top, x)
     assert np.diff(came).tolist() == steps
     _, came, went = play(network, top, x[:3], silence=700)
@@ -208,13 +208,13 @@ def test_a_random_stack_of_interleaved_streams_equals_golden_and_takes_the_predi
     streams = 2 + seed % 3
     network, plans, stall = stack(seed, streams)
     top, form = Top(network, plans), network.input_format
-    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (2, 3, streams, network.inputs))
-    found, _, _ = play(network, top, x.reshape(-1, network.inputs), stall=stall, ends=3, streams=streams)
+    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (2, 3, streams, network.flow.size))
+    found, _, _ = play(network, top, x.reshape(-1, network.flow.size), stall=stall, ends=3, streams=streams)
     wanted = network.run_integers(x.swapaxes(1, 2).reshape(2 * streams, 3, -1))
     assert (found.reshape(2, 3, streams, -1).swapaxes(1, 2) == wanted.reshape(2, streams, 3, -1)).all()
     predicted = cost(network, plans)
     steps = steps_of(predicted, PLAYED)
-    x = np.random.default_rng(seed).integers(-99, 99, (len(steps) + 1, network.inputs))
+    x = np.random.default_rng(seed).integers(-99, 99, (len(steps) + 1, network.flow.size))
     _, came, _ = play(network, top, x, ends=1 << 20)
     assert np.diff(came).tolist() == steps
     _, came, went = play(network, top, x[:3], silence=900, ends=1 << 20)
@@ -226,8 +226,8 @@ def test_sequences_behind_each_other_begin_without_a_state():
     does not."""
     rng = np.random.default_rng(3)
     layers = (layer(rng, 0, "rnn", k=4, inputs=5, outputs=6), layer(rng, 1, "after", k=4, inputs=6, outputs=5))
-    network = quantize(float_model.Model("two", 5, True, layers), rng.normal(0, 1, (8, 6, 5)))
-    top = Top(network, plans_of(network.layers, ArrayShape(2, 1, 1), 2, ((2, 3, 2),) * 2))
+    network = quantize(float_model.Model.chain("two", 5, True, layers), rng.normal(0, 1, (8, 6, 5)))
+    top = Top(network, plans_of(network.stages, ArrayShape(2, 1, 1), 2, ((2, 3, 2),) * 2))
     form = network.input_format
     for steps, silence in ((1, 0), (2, 0), (3, 90)):
         x = rng.integers(form.lo, form.hi + 1, (4, steps, 5))
@@ -240,7 +240,7 @@ def test_a_layer_alone_takes_as_long_from_step_to_step_as_with_its_own_array_and
     golden = recurrent(kind, k=4, inputs=16, hidden=12, projection=8 if kind == "lstm" else 0)
     plan = LayerPlan(shape := ArrayShape(4, 2, 2), 2, 0, 0, (2, 6, 2))
     alone = step_timeline(golden, plan.program(golden), 2).period
-    network = Network("alone", 16, True, (golden,))
+    network = Network.chain("alone", 16, True, (golden,))
     shared = [LayerPlan(shape, 2, 0, 0, (2, 6, 2), sharing=Sharing((golden,), shape, ((2, 6, 2),)))]
     assert cost(network, shared).period == alone
     assert sample_latency(network, [plan], [(4, 4)]) > cost(network, shared).latency
@@ -255,7 +255,7 @@ def drawn_stack(seed):
     kinds = ["lstm", *rng.choice(("lstm", "after", "before", "projected", "linear", "rnn"), count - 1)]
     layers = tuple(layer(rng, n, kind, k=int(k), inputs=widths[n], outputs=widths[n + 1])
                    for n, (k, kind) in enumerate(zip(sizes, kinds, strict=True)))
-    network = quantize(float_model.Model("stack", widths[0], True, layers), rng.normal(0, 1, (2, 4, widths[0])))
+    network = quantize(float_model.Model.chain("stack", widths[0], True, layers), rng.normal(0, 1, (2, 4, widths[0])))
     return network, {"multipliers": int(rng.choice((250, 400, 600))), "levels": int(rng.integers(4, 10)),
                      "objective": str(rng.choice(("auto", "latency", "area"))),
                      "streams": int(rng.choice((1, 1, 1, 2, 3))), "reloadable": bool(rng.integers(2))}

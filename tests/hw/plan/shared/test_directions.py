@@ -20,7 +20,7 @@ def test_steps_in_the_middle_of_sequences_take_at_most_the_planned_cycles():
     apart, which the plan does not know: its cycles are an estimate, here 42 for 40."""
     both = Bidirectional("both", *(replace(layers.gru(seed, k=4, inputs=8, hidden=7), name=f"both.{way}")
                                    for seed, way in ((1, "forward"), (2, "backward"))))
-    network = Network("both", 8, True, (both,))
+    network = Network.chain("both", 8, True, (both,))
     (pair,) = plan(network, 40, objective="area")
     x = np.random.default_rng(0).integers(-20000, 20000, (4, STEPS, 8))
     found, came, _ = play(network, Top(network, [pair], max_steps=STEPS), x.reshape(-1, 8), ends=STEPS)

@@ -52,15 +52,15 @@ def drawn(seed, weights=0):
             name, *(replace(one, name=f"{name}.{way}") for one, way in zip(each, ("forward", "backward"), strict=True)))
         found.append(layer)
         size = layer.outputs
-    return Network("drawn", inputs, True, tuple(found)), streams, "reloadable" in features
+    return Network.chain("drawn", inputs, True, tuple(found)), streams, "reloadable" in features
 
 
 def vectors(golden, streams, steps, seed):
     """Sequences (streams, T, n), as vectors in turn, what ends them, and what comes out of golden."""
-    x = np.random.default_rng(seed).integers(-25000, 25000, (streams, steps, golden.inputs))
+    x = np.random.default_rng(seed).integers(-25000, 25000, (streams, steps, golden.flow.size))
     y = golden.run_integers(x)
     wanted = y.swapaxes(0, 1).reshape(-1, y.shape[-1]) if y.ndim == 3 else y
-    return x.swapaxes(0, 1).reshape(-1, golden.inputs), np.arange(streams * steps) >= streams * (steps - 1), wanted
+    return x.swapaxes(0, 1).reshape(-1, golden.flow.size), np.arange(streams * steps) >= streams * (steps - 1), wanted
 
 
 @pytest.mark.parametrize("seed", [5, 13, *(pytest.param(seed, marks=pytest.mark.soak)

@@ -27,11 +27,11 @@ def adjacent(seed):
                            int(rng.integers(2, 4)) if rng.random() < 0.3 else 1, int(rng.choice([4, 6, 9])))
         sizes = rng.integers(2 * k, 7 * k, len(kinds) + 1).tolist()
         layers = tuple(layer(rng, n, kind, k=k, inputs=sizes[n], outputs=sizes[n + 1]) for n, kind in enumerate(kinds))
-        network = quantize(float_model.Model("stack", sizes[0], True, layers), rng.normal(0, 1, (8, 6, sizes[0])))
-        if adjoins(network.layers[0], shape):
+        network = quantize(float_model.Model.chain("stack", sizes[0], True, layers), rng.normal(0, 1, (8, 6, sizes[0])))
+        if adjoins(network.stages[0], shape):
             break
     spacings = tuple((int(rng.choice([shape.slots, 1])), int(rng.choice([1, 3, 1 << 30])), shape.slots) for _ in kinds)
-    return network, plans_of(network.layers, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1)
+    return network, plans_of(network.stages, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1)
 
 
 def assert_adjacent(network, plans, seed):
@@ -58,9 +58,9 @@ def test_a_step_without_a_group_of_the_input_alone_is_one_command(kind):
     """Its input has come before it starts; where only its state has, it has two."""
     rng, (x, h) = np.random.default_rng(5), ONE_COMMAND[kind]
     made = layer(rng, 0, kind, k=2, inputs=2 * x, outputs=2 * h)
-    network = quantize(float_model.Model("one", 2 * x, True, (made,)), rng.normal(0, 1, (8, 6, 2 * x)))
-    plans = plans_of(network.layers, shape := ArrayShape(4, 4, 2, levels=6), 2, ((2, 3, 2),))
-    program = layer_program(network.layers[0], shape, (2, 3, 2), early=True, adjacent=True)
+    network = quantize(float_model.Model.chain("one", 2 * x, True, (made,)), rng.normal(0, 1, (8, 6, 2 * x)))
+    plans = plans_of(network.stages, shape := ArrayShape(4, 4, 2, levels=6), 2, ((2, 3, 2),))
+    program = layer_program(network.stages[0], shape, (2, 3, 2), early=True, adjacent=True)
     assert program.adjacent and bool(program.commands[AHEAD]) == (kind in ("after", "before")), "a candidate's are"
     assert_adjacent(network, plans, 3)
 
@@ -79,11 +79,11 @@ def split(sizes, numbers, fold, levels, *, seed=0, **widths):
     rng, values = np.random.default_rng((17, seed)), [k * each for each in blocks]
     layers = tuple(layer(rng, n, "after", k=k, inputs=values[n], outputs=values[n + 1])
                    for n in range(len(values) - 1))
-    network = quantize(float_model.Model("split", values[0], True, layers), rng.normal(0, 1, (8, 6, values[0])),
+    network = quantize(float_model.Model.chain("split", values[0], True, layers), rng.normal(0, 1, (8, 6, values[0])),
                        **widths)
     shape = ArrayShape(*numbers, fold, levels, split=True)
     spacing = shape.slots, int(rng.choice([1, shape.slots, 1 << 30])), shape.slots
-    return network, plans_of(network.layers, shape, k // 2, (spacing,) * len(layers))
+    return network, plans_of(network.stages, shape, k // 2, (spacing,) * len(layers))
 
 
 @pytest.mark.parametrize(("number", "seed"), [(0, 0), (1, 1), (4, 0), *(
@@ -102,7 +102,7 @@ def test_a_split_array_of_a_reloadable_design_and_with_two_products_in_a_block(h
     top = Top(network, plans, reloadable=how == "reloadable")
     assert bool(top.parts.pairs) == (how == "pairs")
     form = network.input_format
-    x = np.random.default_rng(1).integers(form.lo, form.hi + 1, (2, 4, network.inputs))
+    x = np.random.default_rng(1).integers(form.lo, form.hi + 1, (2, 4, network.flow.size))
     host = Host(network, top, stall=0.3)
     host.vectors(x.reshape(8, -1), 8, np.arange(8) % 4 == 3)
     (played,) = host.play()

@@ -36,7 +36,7 @@ def test_a_choice_needs_two_values():
 def test_behind_a_network(tmp_path):
     plain = network(4, 6, 3, outputs=5, k_out=2)
     chosen = plain.with_argmax()
-    x = np.random.default_rng(0).normal(size=(20, 7, plain.inputs))
+    x = np.random.default_rng(0).normal(size=(20, 7, plain.flow.size))
     assert (chosen.run(x).integers[..., 0] == plain.run(x).integers.argmax(-1)).all()
     chosen.save(tmp_path)
     assert Network.load(tmp_path).hash == chosen.hash != plain.hash

@@ -1,0 +1,82 @@
+"""Version 4 of ``network.json``, from before a network was a graph: a chain of layers, some of which held others."""
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from circulant.sim.files.schema import SHA, Flag, Kinds, Later, Listing, Rule, Table
+from circulant.sim.golden import rules
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.serial import (
+    Arrays,
+    formats,
+    layer_as_json,
+    layer_from_json,
+    read_grid,
+    reader_formats,
+)
+
+if TYPE_CHECKING:
+    from circulant.sim.golden.network import Network
+
+__all__ = ["NETWORK", "VERSION", "body", "made"]
+
+VERSION = 4
+
+_CHAIN = Listing(Later(lambda: _LAYER), most=1000)
+_CELL = Kinds("kind", {kind: rules.layer(kind, *members) for kind, members in rules.CELLS.items()})
+_FORMATS: dict[str, Rule] = {"input_format": rules.FORMAT, "output_format": rules.FORMAT}
+
+_LAYER: Rule = Kinds("kind", {
+    **{kind: rules.layer(kind, *members) for kind, members in rules.LAYERS.items()
+       if kind not in ("add", "concat", "reverse")},
+    "bidirectional": rules.layer("bidirectional", {"forward": _CELL, "backward": _CELL}, {}),
+    "residual": rules.layer("residual", {"relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS},
+                            {"grid": rules.GRID}),
+})
+
+NETWORK = Table({"name": rules.NAME, "inputs": rules.SIZE, "sequence": Flag(), "shape": Listing(rules.SIZE, most=3),
+                 "weights": SHA, "layers": Listing(_LAYER, 1, 10_000)}, {"ragged": Flag()})
+
+
+def made(said: dict[str, Any], arrays: Arrays, make: "Callable[..., Network]") -> "Network":
+    """The network of a file.
+
+    Parameters:
+        make: `Network.chain`.
+    """
+    layers = [_layer(entry, arrays) for entry in said["layers"]]
+    return make(said["name"], said["inputs"], said["sequence"], layers=layers, shape=tuple(said["shape"]),
+                ragged=said.get("ragged", False))
+
+
+def body(network: "Network", weights: str) -> dict[str, Any]:
+    """The contents of the file behind its header.
+
+    Parameters:
+        weights: the hash of the arrays.
+    """
+    ragged = {"ragged": True} if network.ragged else {}
+    return {"name": network.name, "inputs": network.flow.size, "sequence": network.sequence,
+            "shape": list(network.shape), **ragged, "weights": weights, "layers": list(map(_entry, network.stages))}
+
+
+def _layer(entry: dict[str, Any], arrays: Arrays) -> Any:
+    if entry["kind"] == Bidirectional.kind:
+        return Bidirectional(entry["name"], *(layer_from_json(entry[way], arrays) for way in ("forward", "backward")))
+    if entry["kind"] == Residual.kind:
+        body, shortcut = (tuple(_layer(each, arrays) for each in entry[side]) for side in ("body", "shortcut"))
+        given, gives = reader_formats(entry)
+        return Residual(entry["name"], entry["inputs"], read_grid(entry) if "grid" in entry else None, body=body,
+                        shortcut=shortcut, input_format=given, output_format=gives, relu=entry["relu"])
+    return layer_from_json(entry, arrays)
+
+
+def _entry(layer: Any) -> dict[str, Any]:
+    if isinstance(layer, Bidirectional):
+        return {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs,
+                **{way: layer_as_json(each) for way, each in layer.directions.items()}}
+    if isinstance(layer, Residual):
+        grid = {} if layer.grid is None else {"grid": list(layer.grid)}
+        return {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs, **grid, **formats(layer),
+                "relu": layer.relu, **{side: list(map(_entry, chain)) for side, chain in layer.branches.items()}}
+    return layer_as_json(layer)

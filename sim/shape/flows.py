@@ -1,0 +1,128 @@
+"""Flows between the layers of a network: what each has to take of those before it, and what data may come.
+
+The rules are the same for a model in float64 and for its golden network.
+"""
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circulant.sim.arith.fixed import Reals
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.window import Flow, pixels
+
+__all__ = ["IMAGES", "JOINS", "RECURRENT", "STEPWISE", "check_data", "entry", "following", "stepwise"]
+
+JOINS = ("add", "concat")
+"""Kinds of layers that take several sources."""
+
+RECURRENT = ("gru", "lstm", "over_time", "reverse", "rnn")
+"""Kinds of layers that take a sequence as a whole."""
+
+IMAGES = ("conv", "flatten", "pool")
+"""Kinds of layers that take images."""
+
+STEPWISE = ("activation", "add", "linear", "scale")
+"""Kinds of layers that take each vector of a sequence by itself."""
+
+
+def following(layer: Any, flows: Sequence[Flow]) -> Flow:
+    """The flow that a layer, of a model or of its golden network, gives for those of its sources.
+
+    Raises:
+        Refusal: when it does not take them.
+    """
+    if layer.kind in JOINS:
+        return _joined(layer, flows)
+    (flow,) = flows
+    if layer.inputs != flow.size:
+        raise Refusal(f"Layer {layer.name!r} must take the {flow.size} values that come before it, not "
+                      f"{layer.inputs}; give it that size")
+    if layer.kind in RECURRENT:
+        if not flow.sequence:
+            raise Refusal(f"Layer {layer.name!r} needs a sequence, but what comes before gives one vector; let the "
+                          "layer before return the whole sequence")
+        return Flow(layer.outputs, sequence=layer.returns == "sequence")
+    if layer.kind in IMAGES:
+        if layer.grid != flow.grid:
+            raise Refusal(f"Layer {layer.name!r} must take the {flow} that come before it, not images of "
+                          f"{layer.grid[0]} x {layer.grid[1]}; export the network again")
+        if layer.kind == "flatten":
+            return Flow(layer.outputs, sequence=layer.rows)
+        return Flow(layer.outputs, layer.output_grid)
+    if layer.kind in ("linear", "argmax") and flow.grid is not None:
+        raise Refusal(f"Layer {layer.name!r} must take vectors, not the {flow} that come before it; flatten them, or "
+                      "use a convolution of kernel 1")
+    return Flow(layer.outputs, flow.grid, flow.sequence)
+
+
+def _joined(layer: Any, flows: Sequence[Flow]) -> Flow:
+    """The flow of a sum or of values side by side."""
+    ends = {(flow.grid, flow.sequence) for flow in flows}
+    if len(ends) > 1 or (layer.kind == "add" and len(set(flows)) > 1):
+        raise Refusal(f"Layer {layer.name!r}: {'both' if len(flows) == 2 else 'all'} branches must give the same, not "
+                      f"{' and '.join(map(str, flows))}; export the network again")
+    if tuple(layer.sizes) != tuple(flow.size for flow in flows):
+        came, due = (" and ".join(map(str, sizes)) for sizes in ([flow.size for flow in flows], layer.sizes))
+        raise Refusal(f"Layer {layer.name!r} must take the {came} values that come before it, not {due}; give it these "
+                      "sizes")
+    return Flow(layer.outputs, flows[0].grid, flows[0].sequence)
+
+
+def stepwise(name: str, kinds: Sequence[str]) -> None:
+    """
+    Raises:
+        Refusal: when a branch of a sum of vectors has a layer that does not take each vector by itself.
+    """
+    for kind in kinds:
+        if kind not in STEPWISE:
+            raise Refusal(f"Layer {name!r}: the branches of a sum of vectors must be made of layers that take each "
+                          f"vector by itself, {', '.join(STEPWISE)}, not {kind}; take it out of the sum")
+
+
+def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers: Sequence[Any]) -> Flow:
+    """The flow that comes to the first layer, which is images where that takes them, or the one behind activations.
+
+    Raises:
+        Refusal: when the values of a sample of this shape are not those that the layer takes.
+    """
+    first = next((layer for layer in layers if layer.kind != "activation"), None)
+    images = bool(shape) and getattr(first, "grid", None) is not None
+    whole = shape[0] if images else math.prod(shape)
+    if shape and sequence and whole % inputs == 0 and len(shape) <= 3:
+        return Flow(inputs, sequence=True)
+    if shape and (sequence or whole != inputs or len(shape) > 3 or (images and len(shape) < 2)):
+        raise Refusal(f"The shape of a sample of network {name!r} must be that of its {inputs} inputs, not {shape}; "
+                      "leave it out for sequences")
+    if images:
+        return Flow(inputs, (shape[1], shape[2] if len(shape) > 2 else 1))
+    return Flow(inputs, sequence=sequence)
+
+
+def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = ()) -> Reals:
+    """The data (N, T, size) of sequences or (N, size) of vectors as an array, that of images pixel by pixel.
+
+    Parameters:
+        flow: what the data is.
+        shape: of a sample as the data have it, where that is neither the vector nor the sequence; that of an image is
+            (channels, height, width) or (channels, length), and axes of one element may be left out.
+
+    Raises:
+        Refusal: when it is empty or of another shape.
+    """
+    values = np.asarray(data, np.float64)
+    given, inputs, sequence = values.shape[1:], flow.size, flow.sequence
+    if flow.grid is not None:
+        if not values.size or [size for size in given if size > 1] != [size for size in shape if size > 1]:
+            raise Refusal(f"{what} must have the shape (N, {', '.join(map(str, shape))}) and be not empty, not "
+                          f"{values.shape}; rearrange the axes")
+        return pixels(values, shape)
+    if shape and values.ndim > 1 and values.size and given == shape:
+        values = values.reshape(len(values), -1, inputs) if sequence else values.reshape(len(values), -1)
+    if values.ndim != 2 + sequence or values.shape[-1] != inputs or not values.size:
+        axes = f"(N, T, {inputs})" if sequence else f"(N, {inputs})"
+        axes = f"{axes} or (N, {', '.join(map(str, shape))})" if shape else axes
+        raise Refusal(f"{what} must have the shape {axes} and be not empty, not {values.shape}; rearrange the axes")
+    return values
