@@ -20,7 +20,7 @@ from circulant.hw.plan.passes import (
     side_by_side_ladder,
     useful,
 )
-from circulant.hw.plan.step_cost import TURNS, chain_latency, chart, limit, step_timeline, vector_limit
+from circulant.hw.plan.step_cost import TURNS, chain_latency, chart, input_cycles, limit, step_timeline, vector_limit
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.bidirectional import Bidirectional
@@ -112,7 +112,7 @@ def _(layer: Linear, found: list[Matrix], shape: ArrayShape, elements: int, stre
 def _(layer: Gru | Lstm | Rnn, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
     issue = issue_cycles(found, shape)
     k = layer.gates.block_size
-    busy = max(issue, -(-layer.hidden // k) * k // elements)
+    busy = max(issue, -(-layer.hidden // k) * k // elements, -(-layer.inputs // k))
     if streams > 1:
         return busy
     ahead = sum(-(-matrix.rows // shape.rows) * ((layer.inputs // k) // shape.columns) * shape.fold
@@ -163,7 +163,10 @@ def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> LayerPlan:
 
 
 def _period(layer: Gru | Lstm | Rnn, plan: LayerPlan, turns: int = 1) -> float:
-    return step_timeline(layer, plan.program(layer), plan.elements, streams=plan.streams, turns=turns).period
+    """Cycles from step to step; at the most, where the input takes longer than all else."""
+    program = plan.program(layer)
+    found = step_timeline(layer, program, plan.elements, streams=plan.streams, turns=turns).period
+    return found if found > -(-layer.inputs // layer.gates.block_size) else input_cycles(layer, program)
 
 
 @ladder.register

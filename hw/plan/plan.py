@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from circulant.hw.array.layer_programs import matrices
-from circulant.hw.array.plans import LayerPlan, Plan
+from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
 from circulant.hw.plan.latency import leaving, reblocked
@@ -204,6 +204,8 @@ def _ladders(network: Network, multipliers: int, streams: int, levels: int, obje
     require_positive("streams", streams, "give 1 for the least latency")
     found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
              for layer, flow in zip(network.stages, flows(network.flow, network.stages), strict=False)]
+    if network.flow.grid is None and isinstance(found[0].rungs[0][0], StreamPlan):  # Its values come one by one.
+        found[0] = Ladder([(replace(found[0].rungs[0][0], cycles=network.flow.size),)])
     _check(network, streams)
     if objective not in OBJECTIVES:
         raise Refusal(f"hardware.objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")

@@ -21,8 +21,8 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.rnn import Rnn
 
-__all__ = ["TURNS", "Timeline", "chain_latency", "chart", "limit", "sample_results", "sequence_cycles", "step_timeline",
-           "vector_limit"]
+__all__ = ["TURNS", "Timeline", "chain_latency", "chart", "input_cycles", "limit", "sample_results", "sequence_cycles",
+           "step_timeline", "vector_limit"]
 
 TURNS = 4
 """Turns of interleaved streams, over which the cost of a chosen array is the mean."""
@@ -241,6 +241,13 @@ def _whole(cycles: int, count: int) -> float:
     return cycles / count if cycles % count else cycles // count
 
 
+def input_cycles(layer: Gru | Lstm | Rnn, program: Program) -> int:
+    """Cycles at the most of a step that waits for nothing but the blocks of its input: each of the layer's own may hold
+    one up, as both are written to one memory."""
+    own = layer.outputs, layer.hidden if program.commands[SECOND] else 0
+    return sum(-(-size // layer.gates.block_size) for size in (layer.inputs, *own))
+
+
 def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, above: bool) -> str:
     """The limit of an array that has an issue in every cycle, in words.
 
@@ -257,12 +264,14 @@ def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, abov
 
 
 def limit(layer: Gru | Lstm | Rnn, program: Program, elements: int, period: float, floor: int) -> str:
-    """The limit of a step's time: the array, the pointwise unit, the drain, or the path of the state.
+    """The limit of a step's time: the array, the input, the pointwise unit, the drain, or the path of the state.
 
     Parameters:
         floor: of the step with the layer's multipliers, in cycles.
     """
     busy = -(-layer.hidden // layer.gates.block_size) * (layer.gates.block_size // elements)
+    if period == input_cycles(layer, program) > program.cycles * program.shape.fold:
+        return "input: a block comes in every cycle, but for those in which the layer writes its own"
     if period <= program.cycles * program.shape.fold:
         return array_limit(program.matrices, program.shape, program.cycles, period > floor)
     if period <= busy + 1:

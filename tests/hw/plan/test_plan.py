@@ -11,9 +11,13 @@ from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.plan.layer_plan import LayerPlan
 from circulant.hw.plan.plan import each_step, layer_multiplications, plan
 from circulant.hw.plan.step_cost import vector_limit
+from circulant.hw.top import Top
+from circulant.hw.unit import unelaborated
 from circulant.sim.arith.circulant import multiplications
+from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import blocks, network, numbers, product, recurrent
 from tests.hw.simulate import cycles
@@ -37,6 +41,20 @@ def test_layer_multiplications():
     assert layer_multiplications(out) == 5 * 12 * 2
     lstm = recurrent("lstm", k=4, inputs=8, hidden=12, projection=8, peephole=True)
     assert layer_multiplications(lstm) == (12 * 2 + 12 * 2 + 2 * 3) * multiplications(4) + 11 * 12
+
+
+@pytest.mark.parametrize("mode", ["max", "mean"])
+def test_a_network_that_begins_with_a_reduction_over_time_takes_a_value_in_each_cycle(mode):
+    form = Format(12, 6)
+    pooled = Network.chain("pooled", 5, True, (OverTime("pool", 5, mode, form, form),))
+    plans = plan(pooled, 10)
+    with unelaborated():
+        assert Top(pooled, plans).input_block == 1
+    assert plans[0].cycles == 5, "each beat of the input takes a cycle"
+    behind = network(4, 24, 10, returns="sequence")
+    form = behind.output_format
+    found = plan(Network.chain("behind", 10, True, (*behind.layers, OverTime("pool", 24, mode, form, form))), 40)
+    assert found[-1].cycles == 1, "blocks of the layer before"
 
 
 def test_which_layers_work_at_each_step():

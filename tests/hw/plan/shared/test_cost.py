@@ -7,7 +7,8 @@ import pytest
 from circulant.hw.array.plans import LayerPlan, Sharing
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.plan.latency import sample_latency
-from circulant.hw.plan.plan import alternatives
+from circulant.hw.plan.passes import layer_entry
+from circulant.hw.plan.plan import alternatives, plan
 from circulant.hw.plan.shared.cost import shared_cost, taken_steps
 from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
@@ -273,3 +274,16 @@ def test_the_planned_period_of_a_random_stack_is_that_of_300_more_steps(seed):
         late = np.array([cycle for cycle, _ in islice(played, after - 1, after + 300 + turn)])
         assert set((late[turn:] - late[:-turn]).tolist()) == {round(plans[0].cycles * turn)}
         assert {plan.cycles for plan in plans} == {plans[0].cycles}
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_a_step_that_waits_for_the_blocks_of_its_input_alone_takes_no_longer_than_planned(streams):
+    """Some of them are held up by the layer's own, which are written to the same memory."""
+    rng = np.random.default_rng(1)
+    network = quantize(float_model.Model.chain("wide", 130, True, (layer(rng, 0, "lstm", k=2, inputs=130, outputs=6),)),
+                       rng.normal(0, 1, (2, 4, 130)))
+    plans = plan(network, 800, objective="throughput", streams=streams)
+    _, came, _ = play(network, Top(network, plans), rng.integers(-9, 9, (16 * streams, 130)), ends=1 << 20,
+                      streams=streams)
+    assert 65 < (came[-1] - came[-9]) / 8 <= plans[0].cycles == 65 + 3
+    assert layer_entry(network.stages[0], plans[0])["limit"].startswith("input: a block comes in every cycle")
