@@ -106,7 +106,8 @@ def test_the_report_holds_what_it_must(whole):
     hardware = figures["hardware"]
     assert 0 < hardware["multipliers"] <= 40
     assert hardware["latency_spaced_predicted"] == hardware["latency_spaced"], "the cost model is exact"
-    assert hardware["latency_spaced"] <= hardware["latency_contiguous"] < 10000
+    assert hardware["latency_contiguous_predicted"] == pytest.approx(hardware["latency_contiguous"], rel=0.05)
+    assert hardware["estimates"] == ["latency_contiguous"], "a class is of a whole sequence"
     assert 0 < hardware["floor_cycles"] <= hardware["cycles_per_step"] < hardware["latency_spaced"] < 10000
     assert hardware["floor_cycles_sequence"] <= hardware["cycles_per_sequence"]
     assert hardware["memory_bits"] > 12 * weights["weights_circulant"]

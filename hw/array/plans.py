@@ -58,6 +58,7 @@ class Sharing:
             other streams fill the wait for a state, so that products with it need not come before the sample.
         pairs: numbers of the layers that are the forward direction of a bidirectional one; the backward one is behind.
         adjacent: whether recurrent vectors follow the inputs within a group of columns, see `Program`.
+        own: the one layer has the array to itself, and its program is that of such.
     """
 
     layers: tuple[Simple, ...]
@@ -68,6 +69,7 @@ class Sharing:
     streams: int = 1
     pairs: tuple[int, ...] = ()
     adjacent: bool = False
+    own: bool = False
 
     @cached_property
     def programs(self) -> list[Program]:
@@ -76,7 +78,7 @@ class Sharing:
         Raises:
             Refusal: as `circulant.hw.array.shared.merged.Merged`.
         """
-        return placed([layer_program(layer, self.shape, spacing, early=self.streams == 1,
+        return placed([layer_program(layer, self.shape, spacing, early=self.streams == 1 and not self.own,
                                      adjacent=self.adjacent)
                        for layer, spacing in zip(self.layers, self.spacings, strict=True)])
 

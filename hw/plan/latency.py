@@ -11,12 +11,12 @@ from circulant.hw.arith.straight_lines import StraightLines, straight
 from circulant.hw.array import row_buffers
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
-from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan
+from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan, streams_of
 from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
 from circulant.hw.plan import step_cost
-from circulant.hw.plan.shared.cost import sample_results
+from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.artifact import Json
 from circulant.sim.golden.activation import Activation
@@ -42,11 +42,13 @@ def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[t
     a closed loop. In such a loop the first beat of a sample is offered in the cycle behind the last beat of the result
     before, and its other beats at once; a sample is a vector or a step that has a result of its own, else a sequence.
 
-    For the parameters see `sample_latency`; None where it is not known.
+    That of a sequence depends on its length and on what the one before has left: the figure, of twelve steps behind a
+    reset, is named in ``estimates``. None where that of a layer is not known; for the parameters see `sample_latency`.
     """
     spaced = sample_latency(network, plans, blocks)
-    return {"latency_spaced": spaced,
-            "latency_contiguous": None if spaced is None else _contiguous(network, plans, spaced)}
+    found = None if spaced is None else _contiguous(network, plans, blocks, spaced)
+    return {"latency_spaced": spaced, "latency_contiguous": found,
+            **({} if found is None or _stepwise(network) else {"estimates": ["latency_contiguous"]})}
 
 
 def _stepwise(network: Network) -> bool:
@@ -54,10 +56,32 @@ def _stepwise(network: Network) -> bool:
     return network.per_step or not network.sequence
 
 
-def _contiguous(network: Network, plans: Sequence[Plan], spaced: int) -> int | None:
-    """The latency in a closed loop, where that is known; ``spaced`` is that of a sample alone."""
-    shared = any(isinstance(plan, LayerPlan) and plan.sharing is not None for plan in plans)
-    return spaced if _stepwise(network) and not shared else None  # Else arrays may be at work when a result is out.
+def _contiguous(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]], spaced: int) -> int | None:
+    """The latency in a closed loop; ``spaced`` is that of a sample alone."""
+    stepwise = _stepwise(network)
+    shared = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
+    if stepwise and not shared:
+        return spaced  # An array of one's own has nothing left to do when the result is out.
+    if streams_of(plans) > 1 and not stepwise:
+        return None
+    groups, elements, gives = list(dict.fromkeys(shared)), [], False
+    for n, (layer, plan) in enumerate(zip(network.layers, plans, strict=True)):
+        if n >= len(shared) and (stepwise or gives or isinstance(layer, OverTime)):
+            break
+        if not isinstance(plan, LayerPlan) or not isinstance(layer, Linear | Gru | Lstm | Rnn):
+            return None
+        if n >= len(shared):
+            groups.append(Sharing((layer,), plan.shape, (plan.spacing,), own=True))
+        elements.append(plan.elements)
+        gives |= getattr(layer, "returns", "") == "last"
+    played = len(elements)
+
+    def behind(given: list[int]) -> int:
+        left = _through(network, plans, blocks, played, given)
+        assert left is not None, "the latency of a sample alone is known"
+        return left[-1]
+
+    return (loop_latency if stepwise else end_latency)(groups, elements, behind)
 
 
 def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> int | None:

@@ -6,9 +6,10 @@ simulated hardware by its tests. A play for a period ends when the whole state r
 directions of a bidirectional layer are played as if both went forward: an estimate, as the cycles by which they are
 apart depend on the length of sequences.
 """
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import Program
@@ -16,8 +17,8 @@ from circulant.hw.plan.shared.directions import SharedPair
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.links import Direct, link
 
-__all__ = ["RANKED", "Cost", "least_period", "period", "sample_issues", "sample_results", "shared_cost",
-           "taken_steps"]
+__all__ = ["RANKED", "Cost", "end_latency", "least_period", "loop_latency", "period", "sample_issues", "sample_results",
+           "shared_cost", "taken_steps"]
 
 LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
 """Steps that are played for a period at the least; cycles at the most of a candidate, and of what is chosen."""
@@ -25,8 +26,11 @@ LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
 STILL = 64
 """Cycles, and those of a drain, in which nothing moves before a sample that waits comes."""
 
-CLOSED = 3
-"""Samples that are played in a closed loop."""
+CLOSED, LOOPED = 3, 64
+"""Samples that are played in a closed loop; those without a pause, at the most."""
+
+ENDED = 12
+"""Steps of the sequence that is played for the latency of a last step."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,49 @@ def sample_results(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[
     return tuple(cycle - taken[-1] for cycle in given)
 
 
+def loop_latency(groups: Sequence[Sharing], elements: Sequence[int], behind: Callable[[list[int]], int]) -> int:
+    """The greatest latency of steps in a closed loop without a pause, from when the state repeats: the first block of
+    each is offered in the cycle behind the result of the one before.
+
+    Parameters:
+        behind: from the cycles in which the blocks of a result leave to that in which it has left the network.
+    """
+    play, seen, found = _Play(groups, elements, closed=True), dict[Hashable, int](), list[int]()
+    offered, came, given = 0, 0, list[int]()
+    free: float = 0
+    while len(found) < LOOPED:
+        accepts, leaves = play.step(play.cycle >= free)
+        offered += accepts
+        if accepts and offered % play.takes == 0:
+            came, free = play.cycle - 1, inf
+            if (first := seen.setdefault(play.state(), len(found))) < len(found):
+                return max(found[first:])
+        if leaves:
+            given.append(play.cycle - 1)
+        if len(given) == play.gives:
+            end = behind(given)
+            found.append(end - came)
+            free, given = end + 1, []
+    return max(found[LOOPED // 2:])
+
+
+def end_latency(groups: Sequence[Sharing], elements: Sequence[int], behind: Callable[[list[int]], int]) -> int:
+    """The latency of the last of `ENDED` steps behind a reset, which come as soon as they are taken and of which it
+    alone has a result; ``behind``: see `loop_latency`."""
+    play, offered, came, given = _Play(groups, elements, closed=True), 0, 0, list[int]()
+    last, wanted = _working(groups) - 1, ENDED * play.gives
+    layers = [layer for each in groups for layer in each.layers]
+    if getattr(layers[last], "returns", "") == "last":
+        play.layers[last].skips, wanted = ENDED - 1, play.gives
+    while len(given) < wanted:
+        accepts, leaves = play.step(offered < ENDED * play.takes)
+        offered += accepts
+        came = play.cycle - 1 if accepts else came
+        if leaves:
+            given.append(play.cycle - 1)
+    return behind(given[-play.gives:]) - came
+
+
 def least_period(groups: Sequence[Sharing]) -> int:
     """Cycles in which the busiest array issues all that a step needs: no period is shorter."""
     left, found = _working(groups), [0]
@@ -179,6 +226,7 @@ class _Play:
         issues: takes (cycle, layer, command) of each cycle in which the array works.
 
     Members:
+        layers: in their order.
         cycle: the next one.
         takes, gives: blocks of a step and of its result.
         quiet, still: cycles in which nothing moves, or is under way, before a sample that waits comes.
@@ -189,13 +237,13 @@ class _Play:
         served = [(layer, program, each) for each in groups
                   for layer, program in zip(each.layers, each.programs, strict=True)]
         served = served if closed else served[:_working(groups)]
-        self._layers = single = [SharedLayer(layer, program, count, eager=each.eager, streams=each.streams)
+        self.layers = single = [SharedLayer(layer, program, count, eager=each.eager, streams=each.streams)
                                  for (layer, program, each), count in zip(served, elements, strict=False)]
         members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]
         self._arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
         self._chain = chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
         for each in single[-2:] if chain[-1] is not single[-1] else single[-1:]:
-            each.skips = not closed and getattr(served[-1][0], "returns", "") == "last"
+            each.skips = inf if not closed and getattr(served[-1][0], "returns", "") == "last" else 0
         links = [Direct(), *(link(before.outputs, before.k, behind.k) for before, behind in pairwise(chain)), Direct()]
         self._joints = list(zip([None, *chain], links, [*chain, None], strict=True))
         self._issues, self.cycle = issues, 0
@@ -206,11 +254,11 @@ class _Play:
     @property
     def idle(self) -> bool:
         """Whether nothing is under way but what waits for a block of the input."""
-        return all(each.idle for each in self._layers)
+        return all(each.idle for each in self.layers)
 
     def state(self) -> Hashable:
         """All that what follows depends on: two moments with equal ones are followed by the same."""
-        return (*(each.state() for each in self._layers), *(array.state() for array, _ in self._arrays),
+        return (*(each.state() for each in self.layers), *(array.state() for array, _ in self._arrays),
                 *(between.state() for _, between, _ in self._joints),
                 *(each.state() for each in self._chain if isinstance(each, SharedPair)))
 
@@ -226,7 +274,7 @@ class _Play:
         for array, found in self._arrays:
             granted, free = array.grant()
             if self._issues is not None and granted is not None:
-                self._issues.append((self.cycle, self._layers.index(granted), granted.command))
+                self._issues.append((self.cycle, self.layers.index(granted), granted.command))
             for each in found:
                 each.edge(self.cycle, granted is each, free)
         self.cycle += 1

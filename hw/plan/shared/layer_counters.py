@@ -66,7 +66,7 @@ class SharedLayer:
         accepts, leaves: what of that happens in this cycle.
         command: at work.
         asks, ending, phase: an issue is asked for; it ends a pass; its phase.
-        skips: results do not leave, as they are not those of a last step.
+        skips: how many results do not leave, as they are not those of a last step.
     """
 
     def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True,
@@ -109,7 +109,8 @@ class SharedLayer:
         self._results: deque[int] = deque()
         self._seconds: deque[int] = deque()
         self._given, self._queued, self.offers = 0, 0, False
-        self.accepts = self.leaves = self.skips = False
+        self.accepts = self.leaves = False
+        self.skips: float = 0
         self._now = 0
 
     def state(self) -> tuple[object, ...]:
@@ -194,6 +195,7 @@ class SharedLayer:
         reads = self._queued > 0 and (not self.offers or self.leaves)
         self.offers = self._queued > 0 or (self.offers and not self.leaves)
         self._queued += queued - reads
+        self.skips -= ends and self.skips > 0
         self._now = cycle + 1
 
     def _may_go(self, accepted: int, moves: bool, zero: bool, leads: bool, free: bool) -> bool:
@@ -210,7 +212,7 @@ class SharedLayer:
     def _dispatch(self, accepted: int, ended: int, fetched: bool, ends: bool) -> None:
         """The registers of the dispatch."""
         starts = self._commands.edge(accepted, ended, state=self._have[0] >= self._sizes[0], inputs=self._inputs)
-        n, skipped = 2 if starts else 1, self.blocks * (ends and self.skips)
+        n, skipped = 2 if starts else 1, self.blocks * (ends and self.skips > 0)
         self._fits = (self._promised - self.leaves - skipped <= self._room - n * self.blocks
                       and self._unfetched - fetched <= 2 - n)
         self._promised += self.blocks * starts - self.leaves - skipped
