@@ -113,3 +113,10 @@ def test_the_layers_behind_images_are_those_from_the_vectors_on(tmp_path: Path) 
                                        {"cycles": 7.5, "kind": "flatten"}, {"cycles": 30, "kind": "linear"}]
     assert Manifest.load(write(tmp_path / "design", layers=layers)).vectors_of_image == 38
     assert Manifest.load(write(tmp_path / "images", layers=layers[:2])).vectors_of_image == 0
+
+
+def test_latencies_that_are_exact_are_read(tmp_path: Path) -> None:
+    late = {"latency_spaced": 8, "latency_contiguous": 9}
+    read = [Manifest.load(write(tmp_path / name, **changes)) for name, changes in (
+        ("exact", late), ("about", late | {"estimates": ["latency_contiguous"]}), ("earlier", {"latency": 8}))]
+    assert [(each.latency_spaced, each.latency_contiguous) for each in read] == [(8, 9), (8, None), (None, None)]
