@@ -17,14 +17,7 @@ from circulant.hw import generate
 from circulant.hw.array.plans import sharings
 from circulant.hw.design import Design
 from circulant.sim.cosim import SimulationError, verify
-from circulant.sim.cosim.build import build
-from circulant.sim.cosim.job import Played
-from circulant.sim.cosim.judge.check import require_stream_rules
-from circulant.sim.cosim.judge.pace import pace
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.simulate import drive, job_of
-from circulant.sim.cosim.stimuli import Run
-from circulant.sim.cosim.toolchain import find
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
@@ -36,15 +29,15 @@ KEPT = Path("build") / "paces.jsonl"
 """Outcomes by seed, so that a call that is interrupted goes on; ``make clean`` removes them. One that is no success is
 played again."""
 
-STEPS, SHORT, LONG = 32, 12, 300
-"""Steps of a sequence; of one that layers of both directions take as a whole; of the one that shows the period. That is
-the first after a reset: a later one may settle into another turn of steps, as it finds the array otherwise at work."""
+STEPS, SHORT = 32, 12
+"""Steps of a sequence; of one that layers of both directions take as a whole."""
 
 OBJECTIVES = ("latency", "area", "auto")
 CELLS = ("lstm", "gru after", "gru before")
 BLOCKS = (2, 4, 8)
 RIGHT = ("equal", "refused")
-LATENCIES = ("latency_spaced", "latency_contiguous")
+FIGURES = {"period": "cycles_per_step", "latency_spaced": "latency_spaced", "latency_contiguous": "latency_contiguous"}
+"""What a plan says, and what a verification calls it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,28 +119,13 @@ def draw(seed: int) -> Drawn:
 
 def planned(design: Design, manifest: Manifest) -> dict[str, float]:
     """The figures that are exact in the plan of a design."""
-    shared = sharings(design.plans)
-    layers = design.manifest["layers"]
-    found: dict[str, float] = {}
-    if (shared or manifest.planned_step is not None) and manifest.max_steps is None:
-        often = [each["cycles"] for each in layers if each["per"] == "step"]
-        found["period"] = max(often or [each["cycles"] for each in layers])
-    return found | {name: cycles for name in LATENCIES if (cycles := getattr(manifest, name)) is not None}
-
-
-def first_pace(manifest: Manifest, x: NDArray[np.int64]) -> float:
-    """Cycles from step to step of the first sequence after a reset, of `LONG` steps of each stream, once they repeat;
-    its outputs, of which only the number is right, are not compared."""
-    count = LONG * manifest.streams
-    outputs = np.zeros((count if manifest.per_step else manifest.streams, manifest.output.elements), np.int64)
-    one = Played((np.resize(x, (count, manifest.input.elements)),), (outputs,), np.zeros((1, manifest.streams), int))
-    job = job_of(manifest, (Run("first", (0,)),), one, None)
-    tools = find()
-    outcome = drive(manifest, tools, build(manifest, tools).folder, job, lambda stage, done, total: None)
-    require_stream_rules(job, outcome, manifest.output)
-    found = pace(job, outcome)
-    assert found is not None, "the sequence is long"
-    return found
+    found: dict[str, float | None] = {name: getattr(manifest, name) for name in list(FIGURES)[1:]}
+    if manifest.repeats is not None:
+        found["period"] = manifest.repeats.cycles
+    elif manifest.planned_step is not None and not sharings(design.plans):
+        layers = design.manifest["layers"]
+        found["period"] = max(each["cycles"] for each in layers if each["per"] == "step")
+    return {name: cycles for name, cycles in found.items() if cycles is not None}
 
 
 def trial(seed: int) -> Trial:
@@ -159,12 +137,8 @@ def trial(seed: int) -> Trial:
         design = drawn.design()
         with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as temporary:
             folder = design.write(Path(temporary) / "design")
-            manifest, vectors = Manifest.load(folder), drawn.network.vectors(drawn.x)
-            said = planned(design, manifest)
-            seen = verify(folder, vectors, stalls=False)
-            measured = {name: float(getattr(seen, name)) for name in LATENCIES}
-            if "period" in said:
-                measured["period"] = first_pace(manifest, vectors.inputs)
+            said = planned(design, Manifest.load(folder))
+            seen = verify(folder, drawn.network.vectors(drawn.x), stalls=False)
     except Refusal as refusal:
         return Trial(seed, title, "refused", str(refusal))
     except SimulationError as error:
@@ -173,6 +147,7 @@ def trial(seed: int) -> Trial:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.lineno}"
         return Trial(seed, title, "failed", f"{type(error).__name__} at {where}: {error}")
+    measured = {name: float(getattr(seen, field)) for name, field in FIGURES.items()}
     about = {name: design.manifest[name] for name in design.manifest.get("estimates", ())}
     wrong = [f"{name} {said[name]:g} planned, {measured[name]:g} measured" for name in said
              if abs(said[name] - measured[name]) > 1e-6]
