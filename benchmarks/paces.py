@@ -37,7 +37,7 @@ CELLS = ("lstm", "gru after", "gru before")
 BLOCKS = (2, 4, 8)
 RIGHT = ("equal", "refused")
 FIGURES = {"period": "cycles_per_step", "latency_spaced": "latency_spaced", "latency_contiguous": "latency_contiguous"}
-"""What a plan says, and what a verification calls it."""
+"""The names of figures in a plan, and in a verification."""
 
 
 @dataclass(frozen=True, eq=False)
