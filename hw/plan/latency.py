@@ -65,7 +65,7 @@ def _contiguous(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[
     if streams_of(plans) > 1 and not stepwise:
         return None
     groups, elements, gives = list(dict.fromkeys(shared)), [], False
-    for n, (layer, plan) in enumerate(zip(network.layers, plans, strict=True)):
+    for n, (layer, plan) in enumerate(zip(network.stages, plans, strict=True)):
         if n >= len(shared) and (stepwise or gives or isinstance(layer, OverTime)):
             break
         if not isinstance(plan, LayerPlan) or not isinstance(layer, Linear | Gru | Lstm | Rnn):

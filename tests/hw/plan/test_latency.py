@@ -51,7 +51,8 @@ def closed_loop(top, net, x, *, pause=True):
     def agent():
         nonlocal cycle
         for n, vectors in enumerate(x.reshape(len(x), -1, net.flow.size)):
-            padded = np.pad(vectors, ((0, 0), (0, beats * top.input_block - net.flow.size))).reshape(-1, top.input_block)
+            padded = np.pad(vectors, ((0, 0), (0, beats * top.input_block - net.flow.size)))
+            padded = padded.reshape(-1, top.input_block)
             taken = given = 0
             for beat, part in enumerate(padded.tolist()):
                 word = sum((value & (1 << bits) - 1) << bits * j for j, value in enumerate(part))
