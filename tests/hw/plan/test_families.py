@@ -71,7 +71,7 @@ def same(design, row):
     now, then = (Inventory.from_json(each["resources"]) for each in (made, row))
     assert (now.products, now.memories) == (then.products, then.memories)
     for kind in ("registers", "sums", "increments", "choices", "thresholds"):
-        assert now.logic[kind] == pytest.approx(then.logic[kind], rel=0.02, abs=30), kind
+        assert now.logic[kind] == pytest.approx(then.logic[kind], rel=0.05, abs=30), kind
     assert made["quantities"] == pytest.approx(row["quantities"], rel=0.02)
 
 
