@@ -156,6 +156,16 @@ def test_an_output_that_takes_longer_than_planned_is_an_error(tmp_path: Path) ->
     assert run(about, stalls=False).latency_contiguous == LATENCY, "an estimate is no limit"
 
 
+def test_steps_that_repeat_on_a_shared_array_are_held_to_their_mean(tmp_path: Path) -> None:
+    changes = {"repeats": {"after": 3, "steps": 2}}
+    rule = rf"^A step must take at most {STEP - 0.5} cycles by its plan, but it takes {STEP}$"
+    with pytest.raises(SimulationError, match=rule):
+        run(write(tmp_path / "slow", layers=[{"cycles": STEP - 0.5, "limit": "sharing: one array"}], **changes),
+            stalls=False)
+    right = write(tmp_path / "right", layers=[{"cycles": STEP, "limit": "sharing: one array"}], **changes)
+    assert run(right, stalls=False).cycles_per_step == STEP
+
+
 @pytest.mark.parametrize(("lengths", "per"), [([4], "sequence"), ([1, 1], "step"), ([2, 9, 1], "sequence")])
 def test_few_and_short_sequences_show_every_figure(tmp_path: Path, per: str, lengths: list[int]) -> None:
     """The circuit takes STEP cycles for a step and 2 for its output beats, of a sequence or of each step."""
