@@ -42,7 +42,7 @@ def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[t
     a closed loop. In such a loop the first beat of a sample is offered in the cycle behind the last beat of the result
     before, and its other beats at once; a sample is a vector or a step that has a result of its own, else a sequence.
 
-    That of a sequence depends on its length and on what the one before has left: the figure, of twelve steps behind a
+    That of a sequence depends on its length and on what the one before has left: the figure, of 12 to 32 steps behind a
     reset, is named in ``estimates``. None where that of a layer is not known; for the parameters see `sample_latency`.
     """
     spaced = sample_latency(network, plans, blocks)

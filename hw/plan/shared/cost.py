@@ -29,8 +29,8 @@ STILL = 64
 CLOSED, LOOPED = 3, 64
 """Samples that are played in a closed loop; those without a pause, at the most."""
 
-ENDED = 12
-"""Steps of the sequence that is played for the latency of a last step."""
+ENDED, FEW, ENDED_CYCLES = 32, 12, 1 << 17
+"""Steps of the sequence that is played for the latency of a last step; of one that would take more cycles, about."""
 
 
 @dataclass(frozen=True)
@@ -141,15 +141,16 @@ def loop_latency(groups: Sequence[Sharing], elements: Sequence[int], behind: Cal
 
 
 def end_latency(groups: Sequence[Sharing], elements: Sequence[int], behind: Callable[[list[int]], int]) -> int:
-    """The latency of the last of `ENDED` steps behind a reset, which come as soon as they are taken and of which it
-    alone has a result; ``behind``: see `loop_latency`."""
+    """The latency of the last of `ENDED` steps behind a reset, of long ones of `FEW`, which come as soon as they are
+    taken and of which it alone has a result; ``behind``: see `loop_latency`."""
+    count = max(FEW, min(ENDED, ENDED_CYCLES // max(1, least_period(groups))))
     play, offered, came, given = _Play(groups, elements, closed=True), 0, 0, list[int]()
-    last, wanted = _working(groups) - 1, ENDED * play.gives
+    last, wanted = _working(groups) - 1, count * play.gives
     layers = [layer for each in groups for layer in each.layers]
     if getattr(layers[last], "returns", "") == "last":
-        play.layers[last].skips, wanted = ENDED - 1, play.gives
+        play.layers[last].skips, wanted = count - 1, play.gives
     while len(given) < wanted:
-        accepts, leaves = play.step(offered < ENDED * play.takes)
+        accepts, leaves = play.step(offered < count * play.takes)
         offered += accepts
         came = play.cycle - 1 if accepts else came
         if leaves:

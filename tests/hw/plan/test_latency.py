@@ -113,14 +113,14 @@ def test_samples_back_to_back_on_a_shared_array_take_as_long_as_is_predicted(see
 
 @pytest.mark.parametrize("objective", ["latency", "throughput"])
 def test_the_latency_of_sequences_back_to_back_is_an_estimate(objective):
-    """Twelve steps come as soon as they are taken, behind a reset, so that here it is exact."""
+    """Its 32 steps come as soon as they are taken, behind a reset, so that here it is exact."""
     net = network(4, 8, 6, outputs=6)
     plans = plan(net, 60, objective=objective)
     top = Top(net, plans)
     late = sample_latencies(net, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
     assert late["estimates"] == ["latency_contiguous"]
-    x = np.random.default_rng(0).integers(net.input_format.lo, net.input_format.hi + 1, (12, net.flow.size))
-    found, = closed_loop(top, net, x.reshape(1, 12, -1), pause=False)
+    x = np.random.default_rng(0).integers(net.input_format.lo, net.input_format.hi + 1, (32, net.flow.size))
+    found, = closed_loop(top, net, x.reshape(1, 32, -1), pause=False)
     assert found == late["latency_contiguous"] > late["latency_spaced"]
 
 
