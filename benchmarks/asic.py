@@ -27,7 +27,7 @@ from circulant.hw.plan.plan import each_step
 from circulant.sim import artifact, design
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.golden.network import Network
-from circulant.sim.quantize.quantize import matrices
+from circulant.sim.passes.bases import matrices
 from circulant.sim.refusal import TimingMissed
 from circulant.sim.vectors import Vectors
 

@@ -5,7 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.quantize.bitwidths import WEIGHT_SCALES
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.over_time import FloatOverTime
+from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.passes.bitwidths import WEIGHT_SCALES
 from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Model, Stage
 from circulant.sim.shape.window import Grid, Window
@@ -96,8 +104,8 @@ def _columns(rng: np.random.Generator, k: int, rows: int, columns: int, *groups:
 
 def _linear(rng: np.random.Generator, name: str, inputs: int, outputs: int, *, relu: bool = False) -> Stage:
     k = int(rng.choice(BLOCKS))
-    return float_model.Linear(name, inputs, outputs=outputs, weight=_columns(rng, k, outputs, inputs),
-                              bias=rng.normal(0, 0.5, outputs), relu=relu)
+    return FloatLinear(name, inputs, outputs=outputs, weight=_columns(rng, k, outputs, inputs),
+                       bias=rng.normal(0, 0.5, outputs), relu=relu)
 
 
 def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Stage]:
@@ -131,8 +139,8 @@ def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], bl
                                  k=k, returns=returns))
         inputs = layers[-1].outputs
     k, outputs = blocks[-1], int(rng.integers(1, 9))
-    layers.append(float_model.Linear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
-                                     rng.normal(0, 0.5, outputs)))
+    layers.append(FloatLinear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
+                              rng.normal(0, 0.5, outputs)))
     return tuple(layers)
 
 
@@ -140,7 +148,7 @@ def _over_time(rng: np.random.Generator, layers: tuple[Stage, ...]) -> tuple[Sta
     """The layers, and at times where they give every step a mean or a maximum over all of them."""
     if getattr(layers[-2], "returns", "") != "sequence" or rng.random() < 0.5:
         return layers
-    pool = float_model.OverTime("pool", layers[-1].outputs, ("max", "mean")[rng.integers(2)])
+    pool = FloatOverTime("pool", layers[-1].outputs, ("max", "mean")[rng.integers(2)])
     return *layers, pool
 
 
@@ -155,20 +163,20 @@ def _recurrent(rng: np.random.Generator, cell: str, name: str, inputs: int, hidd
 
 
 def _cell(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: int, k: int,
-          returns: str) -> float_model.Lstm | float_model.Gru:
+          returns: str) -> FloatLstm | FloatGru:
     if cell == "lstm":
         projection = int(rng.integers(1, hidden + 1)) if rng.random() < 0.5 else 0
         outputs = projection or hidden
-        return float_model.Lstm(
+        return FloatLstm(
             name, inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=_columns(rng, k, hidden, inputs, 4),
             weight_hh=_columns(rng, k, hidden, outputs, 4),
             bias_ih=rng.normal(0, 0.5, (4, hidden)), bias_hh=rng.normal(0, 0.5, (4, hidden)),
             projection=_columns(rng, k, projection, hidden) if projection else None,
             peephole=rng.normal(0, 0.5, (3, hidden)) if rng.random() < 0.5 else None, returns=returns)
-    return float_model.Gru(name, inputs=inputs, hidden=hidden, weight_ih=_columns(rng, k, hidden, inputs, 3),
-                           weight_hh=_columns(rng, k, hidden, hidden, 3),
-                           bias_ih=rng.normal(0, 0.5, (3, hidden)), bias_hh=rng.normal(0, 0.5, (3, hidden)),
-                           returns=returns, reset=cell.split()[-1] if " " in cell else "after")
+    return FloatGru(name, inputs=inputs, hidden=hidden, weight_ih=_columns(rng, k, hidden, inputs, 3),
+                    weight_hh=_columns(rng, k, hidden, hidden, 3),
+                    bias_ih=rng.normal(0, 0.5, (3, hidden)), bias_hh=rng.normal(0, 0.5, (3, hidden)),
+                    returns=returns, reset=cell.split()[-1] if " " in cell else "after")
 
 
 def _window(rng: np.random.Generator, grid: Grid, *, pool: bool = False) -> Window:
@@ -184,9 +192,9 @@ def _window(rng: np.random.Generator, grid: Grid, *, pool: bool = False) -> Wind
 
 def _conv(rng: np.random.Generator, name: str, channels: int, outputs: int, grid: Grid, window: Window) -> Any:
     k = int(rng.choice(BLOCKS[:4]))
-    return float_model.Conv(name, inputs=channels, outputs=outputs, grid=grid, window=window,
-                            weight=_columns(rng, k, outputs, channels, window.positions),
-                            bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2)))
+    return FloatConv(name, inputs=channels, outputs=outputs, grid=grid, window=window,
+                     weight=_columns(rng, k, outputs, channels, window.positions),
+                     bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2)))
 
 
 def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> list[Stage]:
@@ -199,13 +207,13 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
         after = rng.random()
         if after < 0.3:
             window = _window(rng, grid, pool=True)
-            layers.append(float_model.Pool(f"pool{n}", channels, grid, window, ("max", "average")[rng.integers(2)]))
+            layers.append(FloatPool(f"pool{n}", channels, grid, window, ("max", "average")[rng.integers(2)]))
             grid = window.outputs("", grid)
         elif after < 0.5:
             layers.append(_scale(rng, f"scale{n}", channels))
         elif after < 0.7:
             layers.append(_residual(rng, f"sum{n}", channels, grid))
-    layers.append(float_model.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=rows))
+    layers.append(FloatFlatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=rows))
     size = layers[-1].outputs
     if rows:
         cell, k = str(rng.choice(CELLS)), int(rng.choice(BLOCKS[:4]))
@@ -218,8 +226,8 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
 
 
 def _scale(rng: np.random.Generator, name: str, channels: int) -> Any:
-    return float_model.Scale(name, channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
-                             bool(rng.integers(2)))
+    return FloatScale(name, channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
+                      bool(rng.integers(2)))
 
 
 def _residual(rng: np.random.Generator, name: str, channels: int, grid: Grid) -> Stage:

@@ -9,6 +9,7 @@ import numpy as np
 
 from circulant.hw.c import Emulator
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.gru import FloatGru
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -51,9 +52,9 @@ def gru64() -> Network:
     """A GRU with random weights, quantized with the default widths."""
     rng = np.random.default_rng(0)
     p, q = HIDDEN // BLOCK, INPUTS // BLOCK
-    layer = float_model.Gru("gru", inputs=INPUTS, hidden=HIDDEN, weight_ih=rng.normal(0, 0.2, (3, p, q, BLOCK)),
-                            weight_hh=rng.normal(0, 0.2, (3, p, p, BLOCK)), bias_ih=rng.normal(0, 0.2, (3, HIDDEN)),
-                            bias_hh=rng.normal(0, 0.2, (3, HIDDEN)))
+    layer = FloatGru("gru", inputs=INPUTS, hidden=HIDDEN, weight_ih=rng.normal(0, 0.2, (3, p, q, BLOCK)),
+                     weight_hh=rng.normal(0, 0.2, (3, p, p, BLOCK)), bias_ih=rng.normal(0, 0.2, (3, HIDDEN)),
+                     bias_hh=rng.normal(0, 0.2, (3, HIDDEN)))
     model = float_model.Model.chain("gru64", INPUTS, True, (layer,))
     return quantize(model, rng.normal(size=(50, STEPS, INPUTS)))
 

@@ -22,9 +22,10 @@ from circulant.report import gantt as charts
 from circulant.report.plots import png
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
-from circulant.sim.real.float_recurrent_layers import Gru, Lstm
 
 __all__ = ["layer", "measure", "schedule"]
 
@@ -33,7 +34,7 @@ CLOCK = 200e6
 
 
 def layer(cell: str, inputs: int, hidden: int, projection: int, block: int,
-          seed: int = 0) -> Lstm | Gru:
+          seed: int = 0) -> FloatLstm | FloatGru:
     """A layer with random weights: an LSTM with peepholes, or torch's GRU."""
     rng = np.random.default_rng(seed)
     outputs = projection or hidden
@@ -44,13 +45,13 @@ def layer(cell: str, inputs: int, hidden: int, projection: int, block: int,
 
     if cell == "gru":
         b_ih, b_hh = rng.normal(0, 0.1, (2, 3, hidden))
-        return Gru("gru", inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, 3),
-                   weight_hh=matrix(hidden, hidden, 3), bias_ih=b_ih, bias_hh=b_hh, returns="sequence")
+        return FloatGru("gru", inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, 3),
+                        weight_hh=matrix(hidden, hidden, 3), bias_ih=b_ih, bias_hh=b_hh, returns="sequence")
     b_ih, b_hh = rng.normal(0, 0.1, (2, 4, hidden))
-    return Lstm("lstm", inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=matrix(hidden, inputs, 4),
-                weight_hh=matrix(hidden, outputs, 4), bias_ih=b_ih, bias_hh=b_hh,
-                projection=matrix(projection, hidden) if projection else None,
-                peephole=rng.normal(0, 0.1, (3, hidden)), returns="sequence")
+    return FloatLstm("lstm", inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=matrix(hidden, inputs, 4),
+                     weight_hh=matrix(hidden, outputs, 4), bias_ih=b_ih, bias_hh=b_hh,
+                     projection=matrix(projection, hidden) if projection else None,
+                     peephole=rng.normal(0, 0.1, (3, hidden)), returns="sequence")
 
 
 def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int, multipliers: int, steps: int,

@@ -24,9 +24,10 @@ from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
-from circulant.sim.real.float_recurrent_layers import Gru, Lstm
 from circulant.sim.refusal import Refusal
 
 __all__ = ["PAPERS", "SHAPES", "Shape", "gantt", "measure", "network"]
@@ -72,13 +73,13 @@ PAPERS = (Shape("lstm", 1, 1024, inputs=153, projection=512, peephole=True), Sha
 
 def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits: int = 16) -> Network:
     """The quantized stack with random weights, of torch's cells; each layer gives all its steps."""
-    layers: list[Lstm | Gru] = []
+    layers: list[FloatLstm | FloatGru] = []
     inputs = shape.inputs or shape.hidden
     for n in range(shape.layers):
         made = layer(shape.cell, layers[-1].outputs if layers else inputs, shape.hidden, projection=shape.projection,
                      block=block, seed=n)
         made = replace(made, name=f"{shape.cell}{n + 1}")
-        layers.append(replace(made, peephole=None) if isinstance(made, Lstm) and not shape.peephole else made)
+        layers.append(replace(made, peephole=None) if isinstance(made, FloatLstm) and not shape.peephole else made)
     model = Model.chain(f"{shape.cell}_{shape.layers}x{shape.hidden}", inputs, True, tuple(layers))
     return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
                     activation_bits=activation_bits)

@@ -24,10 +24,11 @@ from circulant.hw.plan.plan import plan
 from circulant.hw.resources import parts, predict
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_layers
 from circulant.sim.real.float_model import Model
-from circulant.sim.real.float_recurrent_layers import Gru, Lstm
 
 __all__ = ["LARGE", "POINTS", "Point", "counts", "foretold", "measure", "network", "occupied"]
 
@@ -112,16 +113,16 @@ def network(point: Point) -> Network:
                     activation_bits=point.activation_bits)
 
 
-def _layer(point: Point, rng: np.random.Generator) -> float_layers.Linear | Lstm | Gru:
+def _layer(point: Point, rng: np.random.Generator) -> FloatLinear | FloatLstm | FloatGru:
     k, inputs, outputs = point.block, point.inputs, point.outputs
     if point.cell == "linear":
         weight = rng.normal(0, 1 / np.sqrt(inputs), (-(-outputs // k), -(-inputs // k), k))
-        return float_layers.Linear("linear", inputs, outputs, weight, rng.normal(0, 0.1, outputs))
+        return FloatLinear("linear", inputs, outputs, weight, rng.normal(0, 0.1, outputs))
     made = layer(point.cell.split()[0], inputs, outputs, point.projection, k)
-    if isinstance(made, Gru) and point.cell == "gru before":
-        return Gru(made.name, inputs=inputs, hidden=outputs, weight_ih=made.weight_ih,
-                   weight_hh=made.weight_hh, bias_ih=made.bias_ih, bias_hh=made.bias_hh, returns=made.returns,
-                   reset="before")
+    if isinstance(made, FloatGru) and point.cell == "gru before":
+        return FloatGru(made.name, inputs=inputs, hidden=outputs, weight_ih=made.weight_ih,
+                        weight_hh=made.weight_hh, bias_ih=made.bias_ih, bias_hh=made.bias_hh, returns=made.returns,
+                        reset="before")
     return made
 
 

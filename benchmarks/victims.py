@@ -13,8 +13,15 @@ from circulant.sim.configuration import Window as Memory
 from circulant.sim.error.ranges import analyse
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_image_layers, float_joins, float_layers, float_recurrent_layers
+from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Model as Reference
 from circulant.sim.shape.window import Window
 from circulant.training.settings import ModelSettings
@@ -38,27 +45,27 @@ def networks(rng: np.random.Generator) -> dict[str, Network]:
     def bias(*shape: int) -> np.ndarray:
         return rng.normal(0, 0.4, shape)
 
-    def gru(name: str, inputs: int, hidden: int, reset: str = "after") -> float_recurrent_layers.Gru:
-        return float_recurrent_layers.Gru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, 4, 3),
+    def gru(name: str, inputs: int, hidden: int, reset: str = "after") -> FloatGru:
+        return FloatGru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, 4, 3),
                                 weight_hh=matrix(hidden, hidden, 4, 3),
                                 bias_ih=bias(3, hidden), bias_hh=bias(3, hidden), returns="sequence", reset=reset)
 
-    def linear(name: str, inputs: int, outputs: int, k: int = 4) -> float_layers.Linear:
-        return float_layers.Linear(name, inputs, outputs, matrix(outputs, inputs, k), bias(outputs))
+    def linear(name: str, inputs: int, outputs: int, k: int = 4) -> FloatLinear:
+        return FloatLinear(name, inputs, outputs, matrix(outputs, inputs, k), bias(outputs))
 
-    lstm = float_recurrent_layers.Lstm("lstm", inputs=8, hidden=6, outputs=5, weight_ih=matrix(6, 8, 4, 4),
+    lstm = FloatLstm("lstm", inputs=8, hidden=6, outputs=5, weight_ih=matrix(6, 8, 4, 4),
                              weight_hh=matrix(6, 5, 4, 4), bias_ih=bias(4, 6), bias_hh=bias(4, 6),
                              projection=matrix(5, 6, 4), peephole=bias(3, 6), returns="last")
-    both = float_joins.Bidirectional("both", gru("both.forward", 4, 6, "before"), gru("both.backward", 4, 6, "before"))
+    both = float_model.Bidirectional("both", gru("both.forward", 4, 6, "before"), gru("both.backward", 4, 6, "before"))
     window, grid = Window((3, 3), (1, 1), (1, 1)), (6, 6)
-    residual = float_joins.Residual("sum", 4, grid=grid, body=(
-        float_image_layers.Conv("inner", inputs=4, outputs=4, grid=grid, window=window, weight=matrix(4, 4, 4, 9),
-                                bias=bias(4), relu=True),),
-        shortcut=(float_image_layers.Scale("scale", 4, bias(4), bias(4)),), relu=True)
-    pictures = (float_image_layers.Conv("conv", inputs=2, outputs=4, grid=grid, window=window,
-                                        weight=matrix(4, 2, 4, 9), bias=bias(4), relu=True), residual,
-                float_image_layers.Pool("pool", 4, grid, Window((2, 2), (2, 2)), "average"),
-                float_image_layers.Flatten("flatten", 4, (3, 3), "channels"), linear("linear", 36, 5, 1))
+    residual = float_model.Residual("sum", 4, grid=grid, body=(
+        FloatConv("inner", inputs=4, outputs=4, grid=grid, window=window, weight=matrix(4, 4, 4, 9),
+                  bias=bias(4), relu=True),),
+        shortcut=(FloatScale("scale", 4, bias(4), bias(4)),), relu=True)
+    pictures = (FloatConv("conv", inputs=2, outputs=4, grid=grid, window=window,
+                          weight=matrix(4, 2, 4, 9), bias=bias(4), relu=True), residual,
+                FloatPool("pool", 4, grid, Window((2, 2), (2, 2)), "average"),
+                FloatFlatten("flatten", 4, (3, 3), "channels"), linear("linear", 36, 5, 1))
     models = {"recurrent": Reference.chain("victim", 4, True, (gru("gru", 4, 8), lstm, linear("linear", 5, 3))),
               "both": Reference.chain("both", 4, True, (both, linear("linear", 12, 3))),
               "images": Reference.chain("images", 2, False, pictures, (2, 6, 6))}

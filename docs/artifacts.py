@@ -4,22 +4,24 @@ from collections.abc import Iterator, Mapping
 from circulant.run.record_rules import rule_of
 from circulant.sim.design import MANIFEST
 from circulant.sim.files.schema import Kinds, Later, Listing, Mapped, Null, Rule, Table, Where
-from circulant.sim.golden import rules
+from circulant.sim.golden.network_file import NETWORK
+from circulant.sim.kinds.registry import KINDS, entries
+from circulant.sim.passes import rules
 
-PARTS: dict[str, Rule] = {"format": rules.FORMAT, "product": rules._PRODUCT, "window": rules._WINDOW,
-                          "activation table": rules._PWL}
+PARTS: dict[str, Rule] = {"format": rules.FORMAT, "product": rules.PRODUCT, "window": rules.WINDOW,
+                          "activation table": rules.PWL}
 """Rules that many members have, by the words for them; each has a table of its own."""
 
 ALIKE = {id(rule): name for name, rule in PARTS.items()} | dict.fromkeys(
-    (id(rules._CANDIDATE), id(rules._ACTIVATION)), "activation table")
+    (id(rules.CANDIDATE), id(rules.ACTIVATION)), "activation table")
 STEPS = {"train": "training.json", "quantize": "quantization.json", "generate": "generation.json",
          "simulate": "verification.json"}
 
 
 def page() -> str:
     """Every table, with its heading."""
-    parts = ["## network.json", _table(rules.NETWORK)]
-    parts += [text for kind, table in rules.LAYER.tables.items()
+    parts = ["## network.json", _table(NETWORK)]
+    parts += [text for kind, table in entries(KINDS).items()
               for text in (f"### Layers of the kind {kind}", _table(table))]
     for name, rule in PARTS.items():
         parts += [f"### {name.capitalize()}", _table(rule)]

@@ -24,7 +24,7 @@ from circulant.hw.resources import layer_parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import flows
-from circulant.sim.quantize.bitwidth_cost import layer_bits
+from circulant.sim.passes.bases import layer_bits
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Candidates", "CostTable", "Costs"]

@@ -16,7 +16,8 @@ from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.artifact import Json
-from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.network import Network
+from circulant.sim.passes.layer import GoldenLayer
 
 __all__ = ["Prediction", "counted", "inventory", "latencies", "layer_parts", "memories", "parts", "predict", "products"]
 
@@ -76,17 +77,17 @@ def latencies(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) 
     return sample_latencies(network, plans, blocks)
 
 
-def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
+def memories(layer: GoldenLayer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
     """All memories of a layer; ``max_steps`` counts where it is bidirectional."""
     return layer_parts(layer, plan, steps=max_steps).memories
 
 
-def products(layer: Layer, plan: Plan) -> list[Product]:
+def products(layer: GoldenLayer, plan: Plan) -> list[Product]:
     """The products of two variables that a layer makes in a cycle."""
     return layer_parts(layer, plan).products
 
 
-def layer_parts(layer: Layer, plan: Plan, *, steps: int = 128) -> Parts:
+def layer_parts(layer: GoldenLayer, plan: Plan, *, steps: int = 128) -> Parts:
     """Every memory and every product of a layer.
 
     Parameters:

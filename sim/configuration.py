@@ -12,7 +12,7 @@ import numpy as np
 
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.files.schema import WAY_OUT, Choice, Int, Listing, Null, Table, require
-from circulant.sim.golden.rules import NAME, SIZE
+from circulant.sim.passes.rules import NAME, SIZE
 from circulant.sim.refusal import Refusal
 
 __all__ = ["ADDRESS_BITS", "CONFIGURATION", "CONTROL", "HOLD", "IDLE", "READ", "REFUSED", "RESTORING", "RESUME",

@@ -25,7 +25,7 @@ from circulant.sim.files.schema import (
     Text,
     Where,
 )
-from circulant.sim.golden.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
+from circulant.sim.passes.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
 from circulant.sim.refusal import Refusal
 
 __all__ = ["CYCLES", "KIND", "MANIFEST", "RESOURCES", "VERSION", "hashes", "ports", "read"]

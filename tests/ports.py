@@ -5,6 +5,7 @@ import numpy as np
 
 from circulant.hw.plan.plan import plan
 from circulant.hw.top import Top
+from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.real import float_model
 from circulant.sim.shape.window import Window
 from tests.hw.simulate import RESET, run
@@ -19,7 +20,7 @@ def layers(name, r):
     """Layers, inputs, whether samples are sequences, the shape of images, and options of the hardware."""
     if name == "images":
         return [r.conv("conv", 1, 2, k=1, grid=(3, 3), window=Window((2, 2))),
-                float_model.Flatten("flat", 2, (2, 2), "pixels"),
+                FloatFlatten("flat", 2, (2, 2), "pixels"),
                 r.linear("out", 8, 3, 2)], 1, False, (1, 3, 3), {}
     if name == "both ways":
         return [float_model.Bidirectional("pair", *(

@@ -1,6 +1,13 @@
 """Random networks of every kind of layer, and inputs that also saturate."""
 import numpy as np
 
+from circulant.sim.kinds.activation import FloatActivation
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.rnn import FloatRnn
+from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 
@@ -19,26 +26,26 @@ class Random:
         return self.normal(*before, -(-rows // k), -(-columns // k), k)
 
     def linear(self, name, inputs, outputs, k, relu=False):
-        return float_model.Linear(name, inputs, outputs=outputs, weight=self.columns(k, outputs, inputs),
-                                  bias=self.normal(outputs), relu=relu)
+        return FloatLinear(name, inputs, outputs=outputs, weight=self.columns(k, outputs, inputs),
+                           bias=self.normal(outputs), relu=relu)
 
     def gru(self, name, inputs, hidden, k, returns="last", reset="after", hard=False,
             nonlinearity="tanh"):
-        return float_model.Gru(
+        return FloatGru(
             name, inputs=inputs, hidden=hidden, weight_ih=self.columns(k, hidden, inputs, 3),
             weight_hh=self.columns(k, hidden, hidden, 3),
             bias_ih=self.normal(3, hidden), bias_hh=self.normal(3, hidden), returns=returns, reset=reset, hard=hard,
             nonlinearity=nonlinearity)
 
     def rnn(self, name, inputs, hidden, k, returns="last", nonlinearity="tanh"):
-        return float_model.Rnn(
+        return FloatRnn(
             name, inputs=inputs, hidden=hidden, weight_ih=self.columns(k, hidden, inputs, 1),
             weight_hh=self.columns(k, hidden, hidden, 1),
             bias_ih=self.normal(1, hidden), bias_hh=self.normal(1, hidden), returns=returns, nonlinearity=nonlinearity)
 
     def lstm(self, name, inputs, hidden, k, returns="last", projection=0, peephole=False):
         outputs = projection or hidden
-        return float_model.Lstm(
+        return FloatLstm(
             name, inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=self.columns(k, hidden, inputs, 4),
             weight_hh=self.columns(k, hidden, outputs, 4),
             bias_ih=self.normal(4, hidden), bias_hh=self.normal(4, hidden),
@@ -46,15 +53,15 @@ class Random:
             peephole=self.normal(3, hidden) if peephole else None, returns=returns)
 
     def conv(self, name, inputs, outputs, k, grid, window, relu=False):
-        return float_model.Conv(name, inputs=inputs, outputs=outputs, grid=grid, window=window,
-                                weight=self.columns(k, outputs, inputs, window.positions), bias=self.normal(outputs),
-                                relu=relu)
+        return FloatConv(name, inputs=inputs, outputs=outputs, grid=grid, window=window,
+                         weight=self.columns(k, outputs, inputs, window.positions), bias=self.normal(outputs),
+                         relu=relu)
 
     def scale(self, name, inputs, relu=False):
-        return float_model.Scale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)
+        return FloatScale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)
 
     def activation(self, name, inputs, function, *parameters):
-        return float_model.Activation(name, inputs, function, parameters)
+        return FloatActivation(name, inputs, function, parameters)
 
     def network(self, layers, inputs, *, sequence=False, shape=(), **widths):
         model = float_model.Model.chain("random", inputs, sequence, tuple(layers), shape)

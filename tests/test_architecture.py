@@ -54,8 +54,8 @@ ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
                  "sweep explore estimate commands board_commands asic_command onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
-    "circulant.sim": "refusal metrics arith guard child files settings public shape artifact real vectors golden "
-                     "configuration registers error quantize design exercise cosim",
+    "circulant.sim": "refusal metrics arith guard child files settings public shape artifact passes kinds real vectors "
+                     "golden configuration registers error quantize design exercise cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports bus top resources foreseen design "
                     "cost_table reload_words",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
@@ -235,6 +235,8 @@ WITHOUT_A_SOURCE = {
     "tests/benchmarks/test_properties.py",  # Networks and files that hypothesis draws.
     "tests/sim/cosim/test_foreign_driver.py",  # A driver of streams that is not ours.
     "tests/users/test_users.py",  # Three users with the wheel.
+    "tests/sim/kinds/test_images.py",  # Networks over images, of several kinds.
+    "tests/sim/kinds/test_sample_kind.py",  # A kind that a test adds.
     "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_stream_proofs.py",  # Properties that all units with streams have in common.

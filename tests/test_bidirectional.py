@@ -10,6 +10,7 @@ from circulant.hw.plan.layer_plan import PairPlan
 from circulant.hw.plan.plan import layer_multiplications, plan
 from circulant.hw.plan.step_cost import sequence_cycles
 from circulant.sim.cosim import verify
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -30,8 +31,8 @@ def network(*, layers=1, hidden=6, projection=0, outputs=3, returns="sequence", 
                                            returns=returns if n == layers - 1 else "sequence"))
         given = chain[-1].outputs
     rng = np.random.default_rng(5)
-    chain.append(float_model.Linear("out", given, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-given // k), k)),
-                                    rng.normal(0, 0.5, outputs)))
+    chain.append(FloatLinear("out", given, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-given // k), k)),
+                             rng.normal(0, 0.5, outputs)))
     model = float_model.Model.chain("both_ways", inputs, True, tuple(chain))
     return quantize(model, samples.data(model), **BITS)
 

@@ -13,7 +13,8 @@ import pytest
 from circulant.cli import cli
 from circulant.experiment import load
 from circulant.sim.design import MANIFEST
-from circulant.sim.golden.rules import LAYER, NETWORK
+from circulant.sim.golden.network_file import NETWORK
+from circulant.sim.kinds.registry import KINDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -80,7 +81,7 @@ def test_the_members_of_files_are_those_that_their_readers_check(site):
     page = (site / "reference" / "artifacts.html").read_text("utf-8")
     for member in (*NETWORK.members, *MANIFEST.members, *MANIFEST.optional):
         assert f"<code>{member}</code>" in page
-    assert [kind for kind in LAYER.tables if f"Layers of the kind {kind}" not in page] == []
+    assert [kind for kind in KINDS if f"Layers of the kind {kind}" not in page] == []
     assert "an integer from 1 to 64" in page
 
 

@@ -7,8 +7,14 @@ import pytest
 
 from circulant.hw import generate
 from circulant.sim.cosim import icarus
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_layers, float_model, float_recurrent_layers
+from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Model
 from circulant.sim.shape.window import Window
 from tests.hw import golden
@@ -30,35 +36,35 @@ def matrix(rows, columns, k, *first):
 
 
 def linear(name, inputs, outputs, k):
-    return float_layers.Linear(name, inputs, outputs, matrix(outputs, inputs, k), RNG.normal(0, 0.5, outputs))
+    return FloatLinear(name, inputs, outputs, matrix(outputs, inputs, k), RNG.normal(0, 0.5, outputs))
 
 
 def gru(name, inputs, hidden, k, returns):
     bias_ih, bias_hh = RNG.normal(0, 0.5, (2, 3, hidden))
-    return float_recurrent_layers.Gru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, k, 3),
+    return FloatGru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, k, 3),
                             weight_hh=matrix(hidden, hidden, k, 3), bias_ih=bias_ih, bias_hh=bias_hh, returns=returns)
 
 
 def lstm(name, inputs, hidden, projection, k):
     bias_ih, bias_hh = RNG.normal(0, 0.5, (2, 4, hidden))
-    return float_recurrent_layers.Lstm(name, inputs=inputs, hidden=hidden, outputs=projection,
+    return FloatLstm(name, inputs=inputs, hidden=hidden, outputs=projection,
                              weight_ih=matrix(hidden, inputs, k, 4), weight_hh=matrix(hidden, projection, k, 4),
                              bias_ih=bias_ih, bias_hh=bias_hh, projection=matrix(projection, hidden, k),
                              peephole=RNG.normal(0, 0.5, (3, hidden)), returns="last")
 
 
 def conv(name, inputs, outputs, size, k, window):
-    return float_model.Conv(name, inputs=inputs, outputs=outputs, grid=(size, size), window=window,
-                            weight=matrix(outputs, inputs, k, window.positions),
-                            bias=RNG.normal(0, 0.3, outputs), relu=True)
+    return FloatConv(name, inputs=inputs, outputs=outputs, grid=(size, size), window=window,
+                     weight=matrix(outputs, inputs, k, window.positions),
+                     bias=RNG.normal(0, 0.3, outputs), relu=True)
 
 
 def lenet():
     """The kinds, kernels and block sizes of LeNet-5, over images of 12 × 12."""
     window, half = Window((5, 5), padding=(2, 2)), Window((2, 2), (2, 2))
-    return (conv("conv1", 1, 4, size=12, k=1, window=window), float_model.Pool("pool1", 4, (12, 12), half, "max"),
-            conv("conv2", 4, 6, size=6, k=2, window=Window((5, 5))), float_model.Pool("pool2", 6, (2, 2), half, "max"),
-            float_model.Flatten("flatten", 6, (1, 1), "channels"), linear("fc1", 6, 20, 8), linear("fc2", 20, 12, 16),
+    return (conv("conv1", 1, 4, size=12, k=1, window=window), FloatPool("pool1", 4, (12, 12), half, "max"),
+            conv("conv2", 4, 6, size=6, k=2, window=Window((5, 5))), FloatPool("pool2", 6, (2, 2), half, "max"),
+            FloatFlatten("flatten", 6, (1, 1), "channels"), linear("fc1", 6, 20, 8), linear("fc2", 20, 12, 16),
             linear("fc3", 12, 10, 1))
 
 
@@ -68,14 +74,14 @@ CASES = {  # Layers, shape of a sample, options of `generate`.
     "an LSTM with projection and peepholes": (lambda: (lstm("lstm", 5, 12, 7, 4), linear("out", 7, 5, 2)), (5, 5),
                                               {"multipliers": 40}),
     "interleaved streams": (lambda: (gru("gru", 4, 6, 2, "sequence"),), (3, 4), {"multipliers": 20, "streams": 2}),
-    "both directions": (lambda: (float_layers.Bidirectional("pair", *(gru(f"pair.{way}", 4, 6, 2, "sequence") for way in
-                                                                      ("forward", "backward"))),
+    "both directions": (lambda: (float_model.Bidirectional("pair", *(gru(f"pair.{way}", 4, 6, 2, "sequence") for way in
+                                                                     ("forward", "backward"))),
                                                                       linear("out", 12, 3, 2)),
                         (4, 4), {"multipliers": 40, "max_steps": 6}),
     "columns of the array that no vector fills": (lambda: (linear("out", 30, 6, 1),), (30,), {"multipliers": 8}),
     "columns of the array that no pixel fills": (
         lambda: (conv("conv", 5, 1, size=3, k=1, window=Window((2, 2), padding=(1, 1))),
-                 float_model.Flatten("flatten", 1, (4, 4), "pixels")), (5, 3, 3), {"multipliers": 8}),
+                 FloatFlatten("flatten", 1, (4, 4), "pixels")), (5, 3, 3), {"multipliers": 8}),
     "LeNet-5, smaller": (lenet, (1, 12, 12), {"multipliers": 40}),
 }
 

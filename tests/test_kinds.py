@@ -9,22 +9,27 @@ import circulant.hw.top
 from circulant.hw.c.unit import stage
 from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
 from circulant.hw.unit import Site, unit
-from circulant.sim.error.error_bound import propagate
-from circulant.sim.error.ranges import layer_worst_cases
-from circulant.sim.golden.rules import LAYERS
-from circulant.sim.golden.serial import READERS, layer_arrays, layer_fields
-from circulant.sim.golden.stages import Layer, Stage
-from circulant.sim.quantize.bitwidth_cost import layer_bits
-from circulant.sim.quantize.bitwidth_space import bitwidth_fields
-from circulant.sim.quantize.quantize import matrices, quantize_layer
-from circulant.sim.quantize.quantize_like import quantize_layer_like
-from circulant.sim.real import float_model
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.residual import Residual
+from circulant.sim.kinds import registry
+from circulant.sim.kinds.cell import RecurrentLayer
+from circulant.sim.passes.bases import (
+    bitwidth_fields,
+    layer_arrays,
+    layer_bits,
+    layer_fields,
+    layer_worst_cases,
+    matrices,
+    propagate,
+    quantize_layer,
+    quantize_layer_like,
+)
 from circulant.sim.refusal import Refusal
 from tests.sources import ROOT, python_files, tree
 
-KINDS = {kind.kind: kind for kind in Layer.__args__}
-STAGES = {kind.kind: kind for kind in Stage.__args__}
-FLOAT_KINDS = {kind.kind: kind for kind in float_model.Layer.__args__}
+KINDS = {name: kind.golden for name, kind in registry.KINDS.items()}
+STAGES = KINDS | {kind.kind: kind for kind in (Bidirectional, Residual)}
+FLOAT_KINDS = {name: kind.real for name, kind in registry.KINDS.items() if kind.real}
 
 PASSES = {
     "layer_arrays": layer_arrays, "layer_fields": layer_fields, "matrices": matrices, "layer_bits": layer_bits,
@@ -92,10 +97,6 @@ def test_a_kind_that_no_pass_knows_is_refused():
             call()
 
 
-def test_every_kind_has_a_rule_and_a_reader_for_its_file():
-    assert set(READERS) == set(KINDS) == set(LAYERS)
-
-
 @pytest.mark.parametrize("kind", FLOAT_KINDS)
 def test_every_float_layer_is_quantized_to_its_kind(kind):
     assert quantize_layer.dispatch(FLOAT_KINDS[kind]) is not quantize_layer.dispatch(object)
@@ -104,9 +105,7 @@ def test_every_float_layer_is_quantized_to_its_kind(kind):
 
 def questions(path):
     """The lines of a file that ask for the kind of a layer."""
-    asked = {kind.__name__ for kind in KINDS.values()} | {"Recurrent", "Layer", "Cell"}
-    if path.parent == ROOT / "hw/emit":
-        asked.remove("Cell")  # That is RTLIL's.
+    asked = {kind.__name__ for kind in KINDS.values()} | {RecurrentLayer.__name__, "FloatCell"}
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
             names = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node.args[1])}

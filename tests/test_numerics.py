@@ -7,6 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from circulant.sim.kinds.activation import FloatActivation
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.over_time import FloatOverTime
+from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.real import float_model
 from circulant.sim.shape.window import Window
 from circulant.sim.vectors import Vectors
@@ -114,9 +118,9 @@ def test_sums_of_vectors_and_of_steps(relu, tmp_path):
 def test_over_time(mode, bits, tmp_path):
     """Behind steps, and of what comes."""
     assert_equal(lambda r: [r.gru("gru", 5, 6, 4, "sequence"), r.linear("steps", 6, 7, 2),
-                            float_model.OverTime("pool", 7, mode), r.linear("out", 7, 4, 4)], tmp_path, inputs=5,
+                            FloatOverTime("pool", 7, mode), r.linear("out", 7, 4, 4)], tmp_path, inputs=5,
                  sequence=True, activation_bits=bits)
-    assert_equal(lambda r: [float_model.OverTime("pool", 5, mode)], tmp_path, inputs=5, sequence=True)
+    assert_equal(lambda r: [FloatOverTime("pool", 5, mode)], tmp_path, inputs=5, sequence=True)
 
 
 @pytest.mark.parametrize("options", [
@@ -162,7 +166,7 @@ def images(r):
     window = Window((3, 2), (2, 1), (1, 1))
     return [
         r.conv("first", 1, 5, k=1, grid=(7, 6), window=window, relu=True),
-        float_model.Pool("max", 5, (4, 7), Window((2, 3), (1, 2), (1, 1)), "max"),
+        FloatPool("max", 5, (4, 7), Window((2, 3), (1, 2), (1, 1)), "max"),
         r.scale("scale", 5),
         float_model.Residual(
             "residual", 5, (5, 4),
@@ -172,15 +176,15 @@ def images(r):
         float_model.Residual("itself", 6, (5, 4),
                              (r.conv("same", 6, 6, k=8, grid=(5, 4), window=Window((1, 3), (1, 1), (0, 1))),),
                              ()),
-        float_model.Pool("average", 6, (5, 4), Window((3, 2), (1, 1), (1, 0)), "average"),
-        float_model.Pool("halved", 6, (5, 3), Window((1, 2)), "average"),
+        FloatPool("average", 6, (5, 4), Window((3, 2), (1, 1), (1, 0)), "average"),
+        FloatPool("halved", 6, (5, 3), Window((1, 2)), "average"),
     ]
 
 
 @pytest.mark.parametrize("order", ["pixels", "channels"])
 def test_images_to_classes(order, tmp_path):
     def layers(r):
-        return [*images(r), float_model.Flatten("flat", 6, (5, 2), order), r.linear("out", 60, 4, 4)]
+        return [*images(r), FloatFlatten("flat", 6, (5, 2), order), r.linear("out", 60, 4, 4)]
 
     assert_equal(layers, tmp_path, inputs=1, shape=(1, 7, 6))
     assert_equal(layers, tmp_path, inputs=1, shape=(1, 7, 6), argmax=True)
@@ -188,7 +192,7 @@ def test_images_to_classes(order, tmp_path):
 
 @pytest.mark.parametrize("order", ["pixels", "channels"])
 def test_images_to_sequences(order, tmp_path):
-    assert_equal(lambda r: [*images(r), float_model.Flatten("flat", 6, (5, 2), order, True), r.gru("gru", 12, 6, 4)],
+    assert_equal(lambda r: [*images(r), FloatFlatten("flat", 6, (5, 2), order, True), r.gru("gru", 12, 6, 4)],
                  tmp_path, inputs=1, shape=(1, 7, 6))
 
 
@@ -201,7 +205,7 @@ def test_images_remain_images(tmp_path):
 
 def test_images_may_begin_with_an_activation(tmp_path):
     """As a quantizer of the inputs is one."""
-    assert_equal(lambda r: [float_model.Activation("clip", 2, "clip", (-0.5, 0.75)),
+    assert_equal(lambda r: [FloatActivation("clip", 2, "clip", (-0.5, 0.75)),
                             r.conv("conv", 2, 4, k=2, grid=(5, 4), window=Window((3, 2)))], tmp_path, inputs=2,
                  shape=(2, 5, 4))
 

@@ -13,6 +13,7 @@ from circulant.hw.top import Top
 from circulant.sim.configuration import HOLD, IDLE, READ, STATUS, WRITE, Operation
 from circulant.sim.cosim import SimulationError, exchange, verify
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real import float_model
@@ -88,7 +89,7 @@ def both_ways(scale):
     """A bidirectional layer with a Linear, as a model."""
     both = samples.bidirectional("gru", 5, 6, k=4, scale=scale)
     rng = np.random.default_rng(4)
-    out = float_model.Linear("out", 12, 3, rng.normal(0, scale, (1, 3, 4)), rng.normal(0, scale, 3))
+    out = FloatLinear("out", 12, 3, rng.normal(0, scale, (1, 3, 4)), rng.normal(0, scale, 3))
     return float_model.Model.chain("both_ways", 5, True, (both, out))
 
 

@@ -10,9 +10,9 @@ from torch.nn.utils import parametrize
 
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
+from circulant.sim.passes.bitwidths import Widths
 from circulant.sim.public import public
 from circulant.sim.quantize import quantize as quantization
-from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone

@@ -15,9 +15,9 @@ from circulant.sim.arith import fft
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers
-from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.serial import activations
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.passes.bases import activations
 from circulant.sim.refusal import Refusal
 
 __all__ = ["aligned", "broken_lines", "each_segment", "extreme"]

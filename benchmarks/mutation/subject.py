@@ -24,7 +24,7 @@ from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.exercise import exercise
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.serial import activations
+from circulant.sim.passes.bases import activations
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Flipped", "Subject", "stimuli"]

@@ -13,12 +13,13 @@ import numpy as np
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers
-from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.network import Layer, Network
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.golden.network import Network
+from circulant.sim.kinds.conv import Conv
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.rnn import Rnn
+from circulant.sim.passes.layer import GoldenLayer
 
 __all__ = ["LARGEST", "activation_bits", "block_size", "narrower_activations", "narrower_weights", "weight_bits",
            "with_blocks"]
@@ -127,18 +128,18 @@ def _table(given: Pwl, bits: int) -> Pwl:
 
 
 @singledispatch
-def _blocked(layer: Layer, factor: int) -> Layer:
+def _blocked(layer: GoldenLayer, factor: int) -> GoldenLayer:
     """The layer with larger blocks; itself where it has no matrix."""
     return layer
 
 
 @_blocked.register
-def _(layer: Linear | Conv, factor: int) -> Layer:
+def _(layer: Linear | Conv, factor: int) -> GoldenLayer:
     return replace(layer, product=_larger(layer.product, layer.outputs, layer.inputs, factor=factor))
 
 
 @_blocked.register
-def _(layer: Gru, factor: int) -> Layer:
+def _(layer: Gru, factor: int) -> GoldenLayer:
     sizes = (layer.inputs, layer.hidden)
     recurrent = layer.candidate_recurrent
     candidate = (_joint(layer.candidate, layer.hidden, sizes, factor) if isinstance(layer.candidate, JointProduct)
@@ -149,7 +150,7 @@ def _(layer: Gru, factor: int) -> Layer:
 
 
 @_blocked.register
-def _(layer: Lstm, factor: int) -> Layer:
+def _(layer: Lstm, factor: int) -> GoldenLayer:
     projection = layer.projection
     return replace(layer, gates=_joint(layer.gates, layer.hidden, (layer.inputs, layer.outputs), factor),
                    projection=None if projection is None
@@ -157,7 +158,7 @@ def _(layer: Lstm, factor: int) -> Layer:
 
 
 @_blocked.register
-def _(layer: Rnn, factor: int) -> Layer:
+def _(layer: Rnn, factor: int) -> GoldenLayer:
     return replace(layer, gates=_joint(layer.gates, layer.hidden, (layer.inputs, layer.hidden), factor))
 
 

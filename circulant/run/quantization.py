@@ -13,10 +13,10 @@ from circulant.progress import Show, silent
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown
+from circulant.sim.passes.bitwidths import Widths
 from circulant.sim.quantize.bitwidth_cost import CostModel, weight_bits
 from circulant.sim.quantize.bitwidth_search import LOUDER, SearchResult, search_bitwidths
 from circulant.sim.quantize.bitwidth_space import FIELDS
-from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.evaluations import Evaluations
 from circulant.sim.quantize.quantize import calibrate, grids, quantize
 from circulant.sim.real.float_model import Model

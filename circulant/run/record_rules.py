@@ -18,7 +18,7 @@ from circulant.sim.files.schema import (
     Text,
     Where,
 )
-from circulant.sim.golden.rules import COUNT, FORMAT, NAME
+from circulant.sim.passes.rules import COUNT, FORMAT, NAME
 
 __all__ = ["rule_of"]
 

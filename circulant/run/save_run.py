@@ -8,8 +8,9 @@ from circulant.run.place import clear, require_free
 from circulant.run.run_folder import Run, record, sha256
 from circulant.run.steps import blocks, write_network
 from circulant.sim.golden.network import Network
+from circulant.sim.passes.bases import matrices
 from circulant.sim.public import public
-from circulant.sim.quantize.quantize import grids, matrices
+from circulant.sim.quantize.quantize import grids
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal

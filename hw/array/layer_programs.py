@@ -7,11 +7,11 @@ from typing import TypeGuard
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
 from circulant.hw.array.shared.split_row import divides
 from circulant.sim.arith.circulant import JointProduct
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import GATES, Lstm
-from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import GATES, Lstm
+from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.refusal import Refusal
 
 __all__ = ["IN_TURN", "spare_blocks", "layer_program", "matrices", "mixes", "spacings", "vector_cycles",

@@ -11,7 +11,7 @@ from circulant.hw.arith.fft import FftShape, ForwardFft
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
 from circulant.hw.emit.target import Platform, instances
 from circulant.hw.stream.pipeline import block
-from circulant.sim.golden.conv import Conv
+from circulant.sim.kinds.conv import Conv
 from circulant.sim.shape.window import Grid, Window
 
 __all__ = ["LineBufferShape", "LineShape", "Transform", "Walk"]
@@ -19,7 +19,7 @@ __all__ = ["LineBufferShape", "LineShape", "Transform", "Walk"]
 
 @dataclass(frozen=True)
 class Walk:
-    """The image that a kernel moves over, and how; see `circulant.sim.golden.conv.Conv`.
+    """The image that a kernel moves over, and how; see `circulant.sim.kinds.conv.Conv`.
 
     Parameters:
         grid, output_grid: (height, width) of what comes and of what leaves.

@@ -8,11 +8,11 @@ from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.parts import Parts
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.array.shared.merged import placed
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.kinds import leaves
 

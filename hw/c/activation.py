@@ -1,8 +1,8 @@
-"""`sim.golden.activation.Activation` in C."""
+"""`sim.kinds.activation.Activation` in C."""
 from circulant.hw.c import table
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
-from circulant.sim.golden.activation import Activation
+from circulant.sim.kinds.activation import Activation
 
 
 @stage.register

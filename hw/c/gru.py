@@ -1,9 +1,9 @@
-"""`sim.golden.gru.Gru` and `sim.golden.rnn.Rnn` in C."""
+"""`sim.kinds.gru.Gru` and `sim.kinds.rnn.Rnn` in C."""
 from circulant.hw.c import product, table
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.rnn import Rnn
 
 
 @stage.register

@@ -1,8 +1,8 @@
-"""`sim.golden.linear.Linear` in C."""
+"""`sim.kinds.linear.Linear` in C."""
 from circulant.hw.c import product
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
-from circulant.sim.golden.linear import Linear
+from circulant.sim.kinds.linear import Linear
 
 
 @stage.register

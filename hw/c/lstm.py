@@ -1,8 +1,8 @@
-"""`sim.golden.lstm.Lstm` in C, with peepholes and a projection where it has them."""
+"""`sim.kinds.lstm.Lstm` in C, with peepholes and a projection where it has them."""
 from circulant.hw.c import product, table
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
-from circulant.sim.golden.lstm import Lstm
+from circulant.sim.kinds.lstm import Lstm
 
 
 @stage.register

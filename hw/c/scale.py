@@ -1,7 +1,7 @@
-"""`sim.golden.scale.Scale` in C."""
+"""`sim.kinds.scale.Scale` in C."""
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.scale import Scale
 
 
 @stage.register

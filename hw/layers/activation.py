@@ -13,13 +13,13 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.unit import Site, loadable, unit
-from circulant.sim.golden.activation import Activation
+from circulant.sim.kinds.activation import Activation
 
 __all__ = ["ActivationLayer"]
 
 
 class ActivationLayer(wiring.Component):
-    """Vectors or pixels in, as many out; equals `sim.golden.activation.Activation`. A block in each cycle.
+    """Vectors or pixels in, as many out; equals `sim.kinds.activation.Activation`. A block in each cycle.
 
     Parameters:
         layer: the golden layer.

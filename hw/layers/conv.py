@@ -16,7 +16,7 @@ from circulant.hw.layers.tile import TileShape
 from circulant.hw.layers.tile_conv import TileConvLayer
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.unit import Site, heeds_marks, unit
-from circulant.sim.golden.conv import Conv
+from circulant.sim.kinds.conv import Conv
 
 __all__ = ["ConvLayer", "ConvPlan"]
 
@@ -48,7 +48,7 @@ class ConvPlan:
 
 
 class ConvLayer(wiring.Component):
-    """Images in, images out, pixel by pixel; equals `sim.golden.conv.Conv`.
+    """Images in, images out, pixel by pixel; equals `sim.kinds.conv.Conv`.
 
     Every ``shape.cycles`` cycles a pixel of the output, while those that it sees are there and the output is taken.
 

@@ -16,7 +16,7 @@ from circulant.hw.stream.link import into
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.stream.storage import Ram
 from circulant.hw.unit import Site, heeds_marks, unit
-from circulant.sim.golden.flatten import Flatten
+from circulant.sim.kinds.flatten import Flatten
 
 __all__ = ["FlattenLayer", "in_order"]
 
@@ -35,7 +35,7 @@ def in_order(layer: Flatten) -> bool:
 
 
 class FlattenLayer(wiring.Component):
-    """Images in, vectors out; equals `sim.golden.flatten.Flatten`. Where `in_order`, a block per cycle; else a value,
+    """Images in, vectors out; equals `sim.kinds.flatten.Flatten`. Where `in_order`, a block per cycle; else a value,
     and two vectors are kept.
 
     Parameters:

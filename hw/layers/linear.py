@@ -16,13 +16,13 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect, element
 from circulant.hw.unit import Site, heeds_marks, loadable, unit
-from circulant.sim.golden.linear import Linear
+from circulant.sim.kinds.linear import Linear
 
 __all__ = ["LinearLayer"]
 
 
 class LinearLayer(wiring.Component):
-    """Vectors in, vectors out; equals `sim.golden.linear.Linear`.
+    """Vectors in, vectors out; equals `sim.kinds.linear.Linear`.
 
     Parameters:
         layer: the golden layer.

@@ -16,10 +16,10 @@ from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.reload.restore import first_block, write_signature
 from circulant.hw.stream.pipeline import LEVELS, Lives, delay, steps, when
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.lstm import PEEPHOLES, Lstm
-from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.lstm import PEEPHOLES, Lstm
+from circulant.sim.kinds.rnn import Rnn
 
 __all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts"]
 

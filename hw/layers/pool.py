@@ -15,7 +15,7 @@ from circulant.hw.stream.pipeline import Queue, block
 from circulant.hw.stream.storage import Accumulators
 from circulant.hw.stream.width_converter import serialize
 from circulant.hw.unit import Site, heeds_marks, unit
-from circulant.sim.golden.pool import Pool
+from circulant.sim.kinds.pool import Pool
 
 __all__ = ["PoolLayer", "side_by_side"]
 
@@ -31,7 +31,7 @@ def side_by_side(layer: Pool) -> bool:
 
 
 class PoolLayer(wiring.Component):
-    """Images in, smaller images out; equals `sim.golden.pool.Pool`. Takes a block in each cycle.
+    """Images in, smaller images out; equals `sim.kinds.pool.Pool`. Takes a block in each cycle.
 
     Parameters:
         layer: the golden layer, whose windows neither overlap nor reach beyond the image; `plan` sees to it.

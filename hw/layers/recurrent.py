@@ -29,9 +29,9 @@ from circulant.hw.reload.restore import Restore
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay, element
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.configuration import StateShape
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.rnn import Rnn
 
 __all__ = ["RecurrentLayer", "bank_shape"]
 
@@ -45,8 +45,8 @@ def bank_shape(layer: Gru | Lstm | Rnn, *, columns: int, streams: int = 1, level
 
 
 class RecurrentLayer(wiring.Component):
-    """Sequences in, states out, from a zero state at the start of each; equals `sim.golden.lstm.Lstm` or
-    `sim.golden.gru.Gru`.
+    """Sequences in, states out, from a zero state at the start of each; equals `sim.kinds.lstm.Lstm` or
+    `sim.kinds.gru.Gru`.
 
     Parameters:
         layer: the golden layer.

@@ -26,10 +26,10 @@ from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.unit import Site, Timed, Unit, unit
 from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
-from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.conv import Conv
+from circulant.sim.kinds.pool import Pool
 from circulant.sim.shape.window import Flow, Grid
 
 __all__ = ["ResidualLayer", "needed", "waiting"]

@@ -11,7 +11,7 @@ from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.scale import Scale
 
 __all__ = ["LATENCY", "ScaleLayer"]
 
@@ -20,7 +20,7 @@ LATENCY = 4
 
 
 class ScaleLayer(wiring.Component):
-    """Vectors or pixels in, as many out; equals `sim.golden.scale.Scale`. A block in each cycle.
+    """Vectors or pixels in, as many out; equals `sim.kinds.scale.Scale`. A block in each cycle.
 
     Parameters:
         layer: the golden layer.

@@ -23,7 +23,7 @@ from circulant.hw.array.line_shape import Walk
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
 from circulant.sim.arith.fixed import Integers
-from circulant.sim.golden.conv import Conv
+from circulant.sim.kinds.conv import Conv
 from circulant.sim.shape.window import Window
 
 __all__ = ["PIXELS", "TileShape", "Tiler", "fast_fir", "tiles_fit", "weighted"]

@@ -117,7 +117,7 @@ class TileRow(wiring.Component):
 
 
 class TileConvLayer(wiring.Component):
-    """Images in, images out, tile by tile; equals `sim.golden.conv.Conv`.
+    """Images in, images out, tile by tile; equals `sim.kinds.conv.Conv`.
 
     Parameters:
         shape: how it is computed.

@@ -16,7 +16,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
-from circulant.sim.golden.pool import Pool, reciprocal
+from circulant.sim.kinds.pool import Pool, reciprocal
 
 __all__ = ["WindowPoolLayer", "WindowShape", "joined", "rounded"]
 
@@ -115,7 +115,7 @@ def flipped(value: Value) -> Value:
 
 
 class WindowPoolLayer(wiring.Component):
-    """Images in, images out; equals `sim.golden.pool.Pool`. A block of an output pixel in each cycle.
+    """Images in, images out; equals `sim.kinds.pool.Pool`. A block of an output pixel in each cycle.
 
     Parameters:
         layer: the golden layer.

@@ -10,8 +10,8 @@ from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, l
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
-from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.conv import Conv
 
 __all__ = ["ConvPlan", "conv_plans", "tile_plans"]
 

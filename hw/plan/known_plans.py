@@ -7,9 +7,10 @@ from circulant.hw.arith.straight_lines import straight
 from circulant.hw.array.plans import Plan, rebound, with_ports
 from circulant.hw.plan.plan import plan
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.network import Network
 from circulant.sim.golden.residual import Residual
+from circulant.sim.kinds.conv import Conv
+from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.shape.kinds import within
 
 __all__ = ["plans_of"]
@@ -36,7 +37,7 @@ def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: in
     return [_bound(each, layer) for each, layer in zip(plans, network.stages, strict=True)]
 
 
-def _bound(plan: Any, layer: Layer) -> Any:
+def _bound(plan: Any, layer: GoldenLayer) -> Any:
     """The plan with this layer in place of one that differs in its numbers and widths."""
     if isinstance(layer, Residual):
         return replace(plan, **{name: tuple(_bound(*pair) for pair in zip(getattr(plan, name), chain, strict=True))
@@ -44,7 +45,7 @@ def _bound(plan: Any, layer: Layer) -> Any:
     return replace(plan, shape=replace(plan.shape, layer=layer)) if isinstance(layer, Conv) else plan
 
 
-def _sizes(layer: Layer) -> Any:
+def _sizes(layer: GoldenLayer) -> Any:
     if parts := within(layer):
         return getattr(layer, "grid", None), len(getattr(layer, "body", ())), tuple(map(_sizes, parts))
     return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),

@@ -19,16 +19,16 @@ from circulant.hw.plan import step_cost
 from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.artifact import Json
-from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.reduce.argmax import Argmax
-from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.rnn import Rnn
-from circulant.sim.golden.scale import Scale
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.activation import Activation
+from circulant.sim.kinds.argmax import Argmax
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.over_time import OverTime
+from circulant.sim.kinds.rnn import Rnn
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.shape.kinds import within
 
 __all__ = ["leaving", "reblocked", "sample_latencies", "sample_latency"]

@@ -24,11 +24,11 @@ from circulant.hw.plan.step_cost import TURNS, chain_latency, chart, input_cycle
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.bidirectional import Bidirectional
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.network import Layer
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.rnn import Rnn
+from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import unknown
 
@@ -41,7 +41,7 @@ FINALISTS = 10
 """Arrays whose exact cost is computed, those with the best estimates."""
 
 
-def element_multiplications(layer: Layer) -> int:
+def element_multiplications(layer: GoldenLayer) -> int:
     """Multiplications per element of the state: activations, gates, peepholes."""
     return sum(cell.multiplications(layer) for cell in cells_of(layer))
 

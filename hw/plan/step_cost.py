@@ -17,9 +17,9 @@ from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, 
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import pointwise_latency
 from circulant.sim.artifact import Json
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.rnn import Rnn
 
 __all__ = ["TURNS", "Timeline", "chain_latency", "chart", "input_cycles", "limit", "sample_results", "sequence_cycles",
            "step_timeline", "vector_limit"]

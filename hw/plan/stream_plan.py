@@ -10,13 +10,13 @@ from circulant.hw.layers.pool import side_by_side
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
-from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.reduce.argmax import Argmax
-from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.scale import Scale
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.activation import Activation
+from circulant.sim.kinds.argmax import Argmax
+from circulant.sim.kinds.flatten import Flatten
+from circulant.sim.kinds.over_time import OverTime
+from circulant.sim.kinds.pool import Pool
+from circulant.sim.kinds.scale import Scale
 
 __all__ = ["ActivationPlan", "ScalePlan", "StreamPlan", "activation_plans", "pooled_aside", "scale_plans",
            "stream_plan"]

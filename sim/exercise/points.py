@@ -4,9 +4,8 @@ A point is a place in the arithmetic that a circuit can have wrong by itself: a 
 first and the last argument of a segment, the least and the greatest value of a format, a rounding up, down, of a half,
 or with a carry. Saturations and roundings count by the place of a value in its block, which has hardware of its own.
 """
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,10 @@ from numpy.typing import NDArray
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.arith.trace import Tensor
-from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.layers import Layer
-from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.passes.bases import Trace, arguments
 
-__all__ = ["KINDS", "Coverage", "Points", "arguments", "reached"]
-
-Trace = Mapping[str, Tensor]
+__all__ = ["KINDS", "Coverage", "Points", "reached"]
 
 KINDS = ("segment", "boundary", "saturation", "rounding")
 
@@ -50,39 +43,6 @@ class Coverage:
     def __str__(self) -> str:
         return ", ".join(f"{self.reached[kind]} of {count} {kind} points"
                          for kind, count in self.points.items() if count)
-
-
-@singledispatch
-def arguments(layer: Layer, trace: Trace) -> Iterator[tuple[str, Pwl, Integers]]:
-    """Name, table and arguments (N, …) of each activation of a layer."""
-    return iter(())
-
-
-@arguments.register
-def _(layer: Gru, trace: Trace) -> Iterator[tuple[str, Pwl, Integers]]:
-    yield f"{layer.name}.sigmoid", layer.sigmoid, trace[f"{layer.name}.gates.output"].integers
-    yield f"{layer.name}.tanh", layer.tanh, trace[f"{layer.name}.tanh.input"].integers
-
-
-@arguments.register
-def _(layer: Lstm, trace: Trace) -> Iterator[tuple[str, Pwl, Integers]]:
-    yield f"{layer.name}.sigmoid", layer.sigmoid, trace[f"{layer.name}.sigmoid.input"].integers
-    yield f"{layer.name}.tanh", layer.tanh, trace[f"{layer.name}.gates.output"].integers[..., 2, :]
-    yield f"{layer.name}.tanh_cell", layer.tanh_cell, trace[f"{layer.name}.c"].integers
-
-
-@arguments.register
-def _(layer: Rnn, trace: Trace) -> Iterator[tuple[str, Pwl, Integers]]:
-    yield f"{layer.name}.tanh", layer.tanh, trace[f"{layer.name}.gates.output"].integers
-
-
-@arguments.register
-def _(layer: Activation, trace: Trace) -> Iterator[tuple[str, Pwl, Integers]]:
-    """Values of the tensor before it, where the layer is not the first."""
-    names = list(trace)
-    at = names.index(f"{layer.name}.y")
-    if at and trace[names[at - 1]].format == layer.input_format:
-        yield layer.name, layer.table, trace[names[at - 1]].integers
 
 
 def reached(network: Network, trace: Trace, worst: Mapping[str, float]) -> Points:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.concat import Concat
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.reverse import Reverse
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.kinds.concat import Concat
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.reverse import Reverse
+from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.shape.graph import Node
 from circulant.sim.shape.recurrent import check_directions, check_formats
 

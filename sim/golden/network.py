@@ -13,17 +13,16 @@ from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder, Tensor
 from circulant.sim.golden import network_file
-from circulant.sim.golden.layers import Layer, Recurrent
-from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.stages import stages
+from circulant.sim.kinds.argmax import Argmax
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.flows import JOINS, check_data
+from circulant.sim.shape.flows import check_data
 from circulant.sim.shape.graph import Graph, Node, computed, free_name
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending, valid
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Layer", "Network", "Result"]
+__all__ = ["Network", "Result"]
 
 BATCH = 1024
 """Sequences computed side by side: so many that numpy's calls cost little."""
@@ -72,7 +71,7 @@ class Network(Graph):
         super().__post_init__()
         formats = self.formats
         for node in self.nodes:
-            for source, due in zip(node.sources, _taken(node.layer), strict=True):
+            for source, due in zip(node.sources, node.layer.taken, strict=True):
                 if formats[source] != due:
                     raise Refusal(f"Layer {node.name!r} must take the {formats[source]} of layer {source!r}, not {due};"
                                   " quantize the network again")
@@ -88,7 +87,7 @@ class Network(Graph):
     def formats(self) -> dict[str, Format]:
         """The formats of what each input and node gives, by name."""
         given = {source: due for node in reversed(self.nodes)
-                 for source, due in zip(node.sources, _taken(node.layer), strict=True)}
+                 for source, due in zip(node.sources, node.layer.taken, strict=True)}
         return {**{each.name: given[each.name] for each in self.inputs},
                 **{node.name: node.layer.output_format for node in self.nodes}}
 
@@ -260,7 +259,7 @@ class Network(Graph):
 
     def initial(self, count: int) -> list[Any]:
         """The states of all layers that ``count`` sequences start from; None for a layer that keeps nothing."""
-        return [layer.initial(count) if isinstance(layer, Recurrent) else None for layer in self.layers]
+        return [layer.initial(count) for layer in self.layers]
 
     def resume(self, x: Integers, states: Sequence[Any]) -> tuple[Integers, list[Any]]:
         """Golden outputs for integers of the input format that go on from the states, and the states behind them.
@@ -273,13 +272,7 @@ class Network(Graph):
         given = dict(zip((layer.name for layer in self.layers), states, strict=True))
 
         def step(layer: Any, values: Sequence[Integers]) -> Integers:
-            if layer.kind == "reverse":
-                raise Refusal(f"A sequence can be continued piece by piece if all layers run forward, but layer "
-                              f"{layer.name.partition('.')[0]!r} is bidirectional; run whole sequences")
-            if isinstance(layer, Recurrent):
-                y, given[layer.name] = layer.run(values[0], given[layer.name])
-            else:
-                y = layer(values if layer.kind in JOINS else values[0])
+            y, given[layer.name] = layer.run(layer.argument(values), given[layer.name])
             return np.asarray(y)
 
         found = self.walk({self.entry.name: x}, step)[self.exit]
@@ -313,13 +306,7 @@ class Network(Graph):
         """Read what `save` wrote.
 
         Raises:
-            Refusal: when a file is missing, damaged, of another version, breaks `sim.golden.rules.NETWORK`, or the
+            Refusal: when a file is missing, damaged, of another version, breaks `network_file.NETWORK`, or the
                 two do not belong together.
         """
         return network_file.read(folder, cls)
-
-
-def _taken(layer: Any) -> tuple[Format, ...]:
-    """The formats of what a layer takes, source by source."""
-    found: tuple[Format, ...] = layer.input_formats if layer.kind in JOINS else (layer.input_format,)
-    return found

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Integers
-from circulant.sim.files.schema import WAY_OUT, differing, shown
+from circulant.sim.files.schema import SHA, WAY_OUT, Flag, Kinds, Later, Listing, Table, differing, shown
 from circulant.sim.golden import version4
-from circulant.sim.golden.rules import NETWORK
-from circulant.sim.golden.serial import Arrays, layer_arrays, layer_as_json, layer_from_json, read_grid
+from circulant.sim.kinds.registry import KINDS, entries, layer_from_json
+from circulant.sim.passes.bases import layer_arrays
+from circulant.sim.passes.files import layer_as_json, read_grid
+from circulant.sim.passes.layer import Arrays
+from circulant.sim.passes.rules import GRID, NAME, SIZE
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow
@@ -18,9 +21,16 @@ from circulant.sim.shape.window import Flow
 if TYPE_CHECKING:
     from circulant.sim.golden.network import Network
 
-__all__ = ["KIND", "VERSION", "arrays_of", "body", "read", "write"]
+__all__ = ["KIND", "NETWORK", "VERSION", "arrays_of", "body", "read", "write"]
 
 KIND, VERSION = "circulant-network", 5
+
+_INPUT = Table({"name": NAME, "size": SIZE, "sequence": Flag(), "shape": Listing(SIZE, most=3)}, {"grid": GRID})
+
+_NODE = Later(lambda: Kinds("kind", entries(KINDS, {"sources": Listing(NAME, 1, 64)})))
+
+NETWORK = Table({"name": NAME, "weights": SHA, "inputs": Listing(_INPUT, 1, 1000), "outputs": Listing(NAME, 1, 1000),
+                 "nodes": Listing(_NODE, 1, 100_000)}, {"ragged": Flag()})
 
 _VERSIONS = {VERSION: NETWORK, version4.VERSION: version4.NETWORK}
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.add import Add
+from circulant.sim.kinds.add import Add
 from circulant.sim.shape.flows import stepwise
 from circulant.sim.shape.graph import Node, linked
 from circulant.sim.shape.window import Grid
@@ -13,7 +13,7 @@ __all__ = ["Residual"]
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """y = body(x) + shortcut(x), or max(0, …), see `circulant.sim.golden.add.Add`.
+    """y = body(x) + shortcut(x), or max(0, …), see `circulant.sim.kinds.add.Add`.
 
     Parameters:
         inputs: channels, or values of a vector.
@@ -60,6 +60,6 @@ class Residual:
         """
         body, shortcut = (linked(chain, source) for chain in self.branches.values())
         if self.grid is None:
-            stepwise(self.name, [node.layer.kind for node in (*body, *shortcut)])
+            stepwise(self.name, (node.layer for node in (*body, *shortcut)))
         ends = tuple(branch[-1].name if branch else source for branch in (body, shortcut))
         return [*body, *shortcut, Node(Add(self.name, self.outputs, self.formats, self.output_format, self.relu), ends)]

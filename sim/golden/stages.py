@@ -3,14 +3,14 @@ branches of stages."""
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from circulant.sim.golden.add import Add
 from circulant.sim.golden.bidirectional import Bidirectional
-from circulant.sim.golden.concat import Concat
-from circulant.sim.golden.layers import Cell, Layer
 from circulant.sim.golden.residual import Residual
-from circulant.sim.golden.reverse import Reverse
+from circulant.sim.kinds.add import Add
+from circulant.sim.kinds.cell import RecurrentLayer
+from circulant.sim.kinds.concat import Concat
+from circulant.sim.kinds.reverse import Reverse
+from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.flows import following
 from circulant.sim.shape.kinds import within
 from circulant.sim.shape.window import Flow
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Stage", "flows", "stages"]
 
-Stage = Layer | Bidirectional | Residual
+Stage = GoldenLayer | Bidirectional | Residual
 
 
 def stages(network: "Network") -> tuple[Any, ...]:
@@ -51,7 +51,7 @@ def _following(stage: Any, flow: Flow) -> Flow:
         return flows(flow, stage.body or stage.shortcut)[-1]
     if isinstance(stage, Bidirectional):
         return Flow(stage.outputs, sequence=stage.returns == "sequence")
-    return following(stage, (flow,))
+    return stage.following((flow,))
 
 
 def _names(stage: Any) -> list[str]:
@@ -97,7 +97,7 @@ class _Chain:
         if len(ends) == 2 and ends[1] is not None and isinstance(ends[1].layer, Reverse):
             ends[1] = self._nodes.get(ends[1].sources[0])
         ahead, back = ends if len(ends) == 2 else (None, None)
-        if ahead is not None and back is not None and isinstance(ahead.layer, Cell) and isinstance(back.layer, Cell):
+        if ahead and back and all(isinstance(end.layer, RecurrentLayer) for end in (ahead, back)):
             turned = self._nodes.get(back.sources[0])
             if turned is not None and isinstance(turned.layer, Reverse) and turned.sources == ahead.sources:
                 both = Bidirectional(layer.name, ahead.layer, back.layer)

@@ -3,17 +3,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from circulant.sim.files.schema import SHA, Flag, Kinds, Later, Listing, Rule, Table
-from circulant.sim.golden import rules
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.residual import Residual
-from circulant.sim.golden.serial import (
-    Arrays,
-    formats,
-    layer_as_json,
-    layer_from_json,
-    read_grid,
-    reader_formats,
-)
+from circulant.sim.kinds.registry import KINDS, entries, entry, layer_from_json
+from circulant.sim.passes.files import formats, layer_as_json, read_grid, reader_formats
+from circulant.sim.passes.layer import Arrays
+from circulant.sim.passes.rules import FORMATS, GRID, NAME, SIZE
 
 if TYPE_CHECKING:
     from circulant.sim.golden.network import Network
@@ -23,18 +18,15 @@ __all__ = ["NETWORK", "VERSION", "body", "made"]
 VERSION = 4
 
 _CHAIN = Listing(Later(lambda: _LAYER), most=1000)
-_CELL = Kinds("kind", {kind: rules.layer(kind, *members) for kind, members in rules.CELLS.items()})
-_FORMATS: dict[str, Rule] = {"input_format": rules.FORMAT, "output_format": rules.FORMAT}
+_CELL = Kinds("kind", entries({kind: KINDS[kind] for kind in ("gru", "lstm", "rnn")}))
 
 _LAYER: Rule = Kinds("kind", {
-    **{kind: rules.layer(kind, *members) for kind, members in rules.LAYERS.items()
-       if kind not in ("add", "concat", "reverse")},
-    "bidirectional": rules.layer("bidirectional", {"forward": _CELL, "backward": _CELL}, {}),
-    "residual": rules.layer("residual", {"relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS},
-                            {"grid": rules.GRID}),
+    **entries({name: kind for name, kind in KINDS.items() if name not in ("add", "concat", "reverse")}),
+    "bidirectional": entry("bidirectional", {"forward": _CELL, "backward": _CELL}),
+    "residual": entry("residual", {"relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **FORMATS}, {"grid": GRID}),
 })
 
-NETWORK = Table({"name": rules.NAME, "inputs": rules.SIZE, "sequence": Flag(), "shape": Listing(rules.SIZE, most=3),
+NETWORK = Table({"name": NAME, "inputs": SIZE, "sequence": Flag(), "shape": Listing(SIZE, most=3),
                  "weights": SHA, "layers": Listing(_LAYER, 1, 10_000)}, {"ragged": Flag()})
 
 
@@ -44,7 +36,7 @@ def made(said: dict[str, Any], arrays: Arrays, make: "Callable[..., Network]") -
     Parameters:
         make: `Network.chain`.
     """
-    layers = [_layer(entry, arrays) for entry in said["layers"]]
+    layers = [_layer(each, arrays) for each in said["layers"]]
     return make(said["name"], said["inputs"], said["sequence"], layers=layers, shape=tuple(said["shape"]),
                 ragged=said.get("ragged", False))
 
@@ -60,15 +52,15 @@ def body(network: "Network", weights: str) -> dict[str, Any]:
             "shape": list(network.shape), **ragged, "weights": weights, "layers": list(map(_entry, network.stages))}
 
 
-def _layer(entry: dict[str, Any], arrays: Arrays) -> Any:
-    if entry["kind"] == Bidirectional.kind:
-        return Bidirectional(entry["name"], *(layer_from_json(entry[way], arrays) for way in ("forward", "backward")))
-    if entry["kind"] == Residual.kind:
-        body, shortcut = (tuple(_layer(each, arrays) for each in entry[side]) for side in ("body", "shortcut"))
-        given, gives = reader_formats(entry)
-        return Residual(entry["name"], entry["inputs"], read_grid(entry) if "grid" in entry else None, body=body,
-                        shortcut=shortcut, input_format=given, output_format=gives, relu=entry["relu"])
-    return layer_from_json(entry, arrays)
+def _layer(said: dict[str, Any], arrays: Arrays) -> Any:
+    if said["kind"] == Bidirectional.kind:
+        return Bidirectional(said["name"], *(layer_from_json(said[way], arrays) for way in ("forward", "backward")))
+    if said["kind"] == Residual.kind:
+        body, shortcut = (tuple(_layer(each, arrays) for each in said[side]) for side in ("body", "shortcut"))
+        given, gives = reader_formats(said)
+        return Residual(said["name"], said["inputs"], read_grid(said) if "grid" in said else None, body=body,
+                        shortcut=shortcut, input_format=given, output_format=gives, relu=said["relu"])
+    return layer_from_json(said, arrays)
 
 
 def _entry(layer: Any) -> dict[str, Any]:

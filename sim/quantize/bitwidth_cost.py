@@ -1,31 +1,14 @@
 """The cost of widths: memory for the weights, multipliers, and registers and adders on the way."""
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
-from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.add import Add
-from circulant.sim.golden.concat import Concat
-from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.layers import Layer
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.reduce.argmax import Argmax
-from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.reverse import Reverse
-from circulant.sim.golden.rnn import Rnn
-from circulant.sim.golden.scale import Scale
-from circulant.sim.quantize.bitwidths import Widths
-from circulant.sim.quantize.quantize import matrices
+from circulant.sim.passes.bases import layer_bits, matrices
+from circulant.sim.passes.bitwidths import Widths
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.kinds import unknown
 
-__all__ = ["CYCLONE_V", "DSPS", "GOWIN", "Cost", "Dsp", "CostModel", "layer_bits", "tiles", "weight_bits",
+__all__ = ["CYCLONE_V", "DSPS", "GOWIN", "Cost", "Dsp", "CostModel", "tiles", "weight_bits",
            "weight_count"]
 
 REGISTERS = 0.05
@@ -155,35 +138,6 @@ def weight_bits(network: Network) -> int:
     return sum(layer_bits(layer) for layer in network.layers)
 
 
-@singledispatch
-def layer_bits(layer: Layer) -> int:
-    """Bits of the weights of a layer as the circuit stores them."""
-    raise unknown(layer, "priced")
-
-
-@layer_bits.register
-def _(layer: Pool | Flatten | Activation | OverTime | Add | Concat | Reverse | Argmax) -> int:
-    return 0
-
-
-@layer_bits.register
-def _(layer: Scale) -> int:
-    return layer.inputs * layer.factor.width
-
-
-@layer_bits.register
-def _(layer: Linear | Conv | Gru | Rnn) -> int:
-    products = layer.products.values()
-    return sum(product.weights.size for product in products) * max(each.weight.width for each in products)
-
-
-@layer_bits.register
-def _(layer: Lstm) -> int:
-    products = layer.products.values()
-    seen = 0 if layer.peephole is None else layer.peephole.size * layer.peephole_format.width
-    return seen + sum(product.weights.size for product in products) * max(each.weight.width for each in products)
-
-
 def weight_count(network: Network) -> int:
     """Numbers that stand in the weight memories, without peepholes."""
     return sum(_own_weights(layer) for layer in network.layers)
@@ -192,12 +146,12 @@ def weight_count(network: Network) -> int:
 def dense_count(network: Network) -> int:
     """Numbers that the matrices would have if they were dense, padded to whole blocks."""
     return sum(product.weights.size * product.block_size for layer in network.layers
-               for product in getattr(layer, "products", {}).values())
+               for product in layer.products.values())
 
 
 def _own_weights(layer: Any) -> int:
-    scale, products = getattr(layer, "scale", None), getattr(layer, "products", {})
-    return (0 if scale is None else scale.size) + sum(product.weights.size for product in products.values())
+    scale = getattr(layer, "scale", None)
+    return (0 if scale is None else scale.size) + sum(product.weights.size for product in layer.products.values())
 
 
 def _matrices(layer: Any) -> Iterable[_Matrix]:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from circulant.sim.golden.network import Network
+from circulant.sim.passes.bitwidths import DERIVED, Widths
 from circulant.sim.quantize.bitwidth_cost import CostModel
 from circulant.sim.quantize.bitwidth_space import FIELDS, Place, clip_of, clips_of, least, searched_bitwidths, step
-from circulant.sim.quantize.bitwidths import DERIVED, Widths
 from circulant.sim.quantize.evaluations import Evaluations
 from circulant.sim.quantize.quantize import Peaks, quantize
 from circulant.sim.real.float_model import Model

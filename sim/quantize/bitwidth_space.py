@@ -1,26 +1,10 @@
 """The widths of a network that can be picked, each by name: which there are, and what a step down is."""
 from collections.abc import Collection
-from functools import singledispatch
 
-from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.add import Add
-from circulant.sim.golden.concat import Concat
-from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.layers import Layer
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.reduce.argmax import Argmax
-from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.golden.reverse import Reverse
-from circulant.sim.golden.rnn import Rnn
-from circulant.sim.golden.scale import Scale
-from circulant.sim.quantize.bitwidths import RULES
+from circulant.sim.passes.bases import bitwidth_fields
+from circulant.sim.passes.bitwidths import RULES
 from circulant.sim.refusal import Refusal, nearest
-from circulant.sim.shape.kinds import unknown
 
 __all__ = ["FIELDS", "Place", "clip_of", "clips_of", "searched_bitwidths", "least", "step"]
 
@@ -30,10 +14,6 @@ FIELDS = ("weight_bits", "input_bits", "spectrum_bits", "product_bits", "output_
 
 CLIPPED = {"spectrum_bits": "spectrum_clip", "product_bits": "product_clip", "output_bits": "output_clip"}
 """Widths whose format may also give up an integer bit instead of one behind the point."""
-
-PRODUCT = ("weight_bits", "spectrum_bits", "product_bits", "output_bits")
-"""The keys of a layer with a matrix."""
-
 
 def searched_bitwidths(network: Network, fields: Collection[str] = FIELDS) -> list[str]:
     """The widths of a network that can be picked, by name; both directions of a layer have the same.
@@ -48,57 +28,6 @@ def searched_bitwidths(network: Network, fields: Collection[str] = FIELDS) -> li
     found = ["input_bits"] if "input_bits" in fields else []
     return [*found, *dict.fromkeys(f"{layer.name.partition('.')[0]}.{name}" for layer in network.layers
                                    for name in bitwidth_fields(layer) if name in fields)]
-
-
-@singledispatch
-def bitwidth_fields(layer: Layer) -> list[str]:
-    """The kinds of bit widths of a layer that can be searched; none where everything follows from its input."""
-    raise unknown(layer, "searched for bit widths")
-
-
-@bitwidth_fields.register
-def _(layer: Flatten | Reverse | Argmax) -> list[str]:
-    return []
-
-
-@bitwidth_fields.register
-def _(layer: Concat) -> list[str]:
-    return ["output_bits"] if layer.rounds else []
-
-
-@bitwidth_fields.register
-def _(layer: Add | Activation) -> list[str]:
-    return ["output_bits"]
-
-
-@bitwidth_fields.register
-def _(layer: Pool | OverTime) -> list[str]:
-    return [] if layer.mode == "max" else ["output_bits"]
-
-
-@bitwidth_fields.register
-def _(layer: Scale) -> list[str]:
-    return ["weight_bits", "output_bits"]
-
-
-@bitwidth_fields.register
-def _(layer: Linear | Conv) -> list[str]:
-    return [*PRODUCT, *_twiddles(layer)]
-
-
-@bitwidth_fields.register
-def _(layer: Gru | Rnn) -> list[str]:
-    return [*PRODUCT, "state_bits", *_twiddles(layer)]
-
-
-@bitwidth_fields.register
-def _(layer: Lstm) -> list[str]:
-    return [*PRODUCT, "state_bits", "cell_bits", *_twiddles(layer)]
-
-
-def _twiddles(layer: Linear | Conv | Gru | Lstm | Rnn) -> list[str]:
-    """Smaller transforms only add."""
-    return ["twiddle_bits"] if max(product.block_size for product in layer.products.values()) > 4 else []
 
 
 Place = dict[str, int]

@@ -3,9 +3,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.serial import layer_arrays, layer_as_json
+from circulant.sim.passes.bases import layer_arrays
+from circulant.sim.passes.files import layer_as_json
+from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Graph, Node
 
@@ -50,7 +51,7 @@ def check_structure(rule: Network, given: Network) -> None:
                       f"{given.name!r} do not; generate a design for it")
 
 
-def _structure(layer: Layer) -> Iterator[tuple[str, Any]]:
+def _structure(layer: GoldenLayer) -> Iterator[tuple[str, Any]]:
     """Field by field what the circuit follows from: kind, sizes, formats; those without a place are last."""
     yield "the kind", layer.kind
     entry = layer_as_json(layer)

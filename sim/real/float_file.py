@@ -2,7 +2,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from circulant.sim import artifact
 from circulant.sim.files.files import reason
 from circulant.sim.files.schema import Anything, Table
-from circulant.sim.real.float_model import Bidirectional, Layer, Model, Residual
+from circulant.sim.kinds.registry import KINDS
+from circulant.sim.real.float_model import Bidirectional, Model, Residual
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow, Window
@@ -19,13 +20,8 @@ __all__ = ["load", "save"]
 
 FORMAT, VERSION = "circulant-float", 2
 
-KINDS: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (
-    Model, Input, Node, Flow, Window, *get_args(Layer))}
-"""Classes of what may stand in a file, by name."""
-
-CHAINS: dict[str, Callable[..., Any]] = {**KINDS, "Model": Model.chain, "Bidirectional": Bidirectional,
-                                         "Residual": Residual}
-"""The same in a file of version 1, from before a network was a graph."""
+CHAINS: dict[str, Callable[..., Any]] = {"Model": Model.chain, "Bidirectional": Bidirectional, "Residual": Residual}
+"""Classes that a file of version 1 has by these names, from before a network was a graph."""
 
 _META = Table({"model": Anything()})
 
@@ -49,8 +45,8 @@ def load(path: str | Path) -> Model:
     """
     arrays, meta = artifact.read_npz(path, FORMAT, VERSION, _META, former=(1,))
     try:
-        kinds = CHAINS if "layers" in meta["model"]["fields"] else KINDS
-        model = _made(meta["model"], arrays, kinds)
+        former = CHAINS if "layers" in meta["model"]["fields"] else {}
+        model = _made(meta["model"], arrays, _classes() | former)
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -66,12 +62,23 @@ def _plain(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         arrays[name := f"array{len(arrays)}"] = value
         return {"array": name}
     if is_dataclass(value):
-        return {"kind": type(value).__name__,
+        return {"kind": _name(type(value)),
                 "fields": {field.name: _plain(getattr(value, field.name), arrays) for field in fields(value)
                            if field.init}}
     if isinstance(value, tuple | list):
         return [_plain(each, arrays) for each in value]
     return value
+
+
+def _classes() -> dict[str, Callable[..., Any]]:
+    """Classes of what may stand in a file, by name."""
+    return {_name(kind): kind for kind in (Model, Input, Node, Flow, Window, *filter(None, (
+        kind.real for kind in KINDS.values())))}
+
+
+def _name(kind: type[Any]) -> str:
+    """A layer in float64 stands there under the name that it has in integers."""
+    return kind.__name__.removeprefix("Float")
 
 
 def _made(value: Any, arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, Callable[..., Any]]) -> Any:

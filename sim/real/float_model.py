@@ -1,29 +1,27 @@
-"""The mathematics: networks in float64, as they come out of training; their layers stand in `sim.real.float_layers`.
+"""The mathematics: networks in float64, as they come out of training, and the parts of a chain of layers.
 
 Golden integers are compared with these within a derived bound; hardware never is.
 """
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim.arith.fixed import Reals
-from circulant.sim.real.float_image_layers import Conv, Flatten, Pool, Scale
-from circulant.sim.real.float_joins import Add, Bidirectional, Concat, Residual, Reverse
-from circulant.sim.real.float_layers import Activation, Linear, OverTime
-from circulant.sim.real.float_recurrent_layers import Gru, Lstm, Rnn
-from circulant.sim.real.products import Tap, ignore, spectra
-from circulant.sim.shape.flows import check_data
-from circulant.sim.shape.graph import Graph, computed
+from circulant.sim.kinds.add import FloatAdd
+from circulant.sim.kinds.cell import FloatCell
+from circulant.sim.kinds.concat import FloatConcat
+from circulant.sim.kinds.reverse import FloatReverse
+from circulant.sim.passes.layer import FloatLayer
+from circulant.sim.passes.products import Tap, ignore
+from circulant.sim.shape.flows import check_data, stepwise
+from circulant.sim.shape.graph import Graph, Node, computed, linked
+from circulant.sim.shape.recurrent import check_directions
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending
+from circulant.sim.shape.window import Grid
 
-__all__ = ["Activation", "Add", "Bidirectional", "Concat", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model",
-           "OverTime", "Pool", "Residual", "Reverse", "Rnn", "Scale", "Stage", "Tap", "spectra"]
-
-Layer = Linear | Gru | Lstm | Rnn | Conv | Pool | Flatten | Scale | Activation | OverTime | Add | Concat | Reverse
-
-Stage = Layer | Bidirectional | Residual
-"""The parts of a chain of layers."""
+__all__ = ["Bidirectional", "Model", "Residual", "Stage"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,3 +53,83 @@ class Model(Graph):
         """Outputs for inputs as `check_data` gives them, with lengths the longest first and cut behind it."""
         found: Reals = computed(self, {self.entry.name: values}, tap, lengths)[self.exit]
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """y = body(x) + shortcut(x), or max(0, …), as a part of a chain of layers; no layer stands for x itself.
+
+    Parameters:
+        grid: of the images that come; None for vectors, and steps of sequences.
+    """
+
+    name: str
+    inputs: int
+    grid: Grid | None
+    body: tuple[Any, ...]
+    shortcut: tuple[Any, ...]
+    relu: bool = False
+
+    kind = "residual"
+
+    @property
+    def outputs(self) -> int:
+        return next((int(chain[-1].outputs) for chain in (self.body, self.shortcut) if chain), self.inputs)
+
+    def nodes(self, source: str) -> list[Node]:
+        """Both branches and their sum.
+
+        Raises:
+            Refusal: as `stepwise`.
+        """
+        body, shortcut = (linked(chain, source) for chain in (self.body, self.shortcut))
+        if self.grid is None:
+            stepwise(self.name, (node.layer for node in (*body, *shortcut)))
+        ends = tuple(branch[-1].name if branch else source for branch in (body, shortcut))
+        return [*body, *shortcut, Node(FloatAdd(self.name, self.outputs, relu=self.relu), ends)]
+
+
+@dataclass(frozen=True, eq=False)
+class Bidirectional:
+    """Two recurrent layers over a whole sequence, one from its first step on and one from its last, as torch.nn.GRU has
+    them: a part of a chain of layers.
+
+    Parameters:
+        forward, backward: called ``<name>.forward`` and ``<name>.backward``. Their outputs stand side by side; where
+            they return the last one, that of the backward layer belongs to the first step.
+    """
+
+    name: str
+    forward: FloatCell
+    backward: FloatCell
+
+    kind = "bidirectional"
+
+    def __post_init__(self) -> None:
+        check_directions(self.name, self.forward, self.backward)
+
+    @property
+    def inputs(self) -> int:
+        return self.forward.inputs
+
+    @property
+    def outputs(self) -> int:
+        """Length of what comes out, both directions together."""
+        return self.forward.outputs + self.backward.outputs
+
+    @property
+    def returns(self) -> str:
+        return self.forward.returns
+
+    def nodes(self, source: str) -> list[Node]:
+        """Both directions side by side: the backward one takes the sequence reversed, and gives it back so."""
+        nodes = [Node(self.forward, (source,)), Node(FloatReverse(f"{self.name}.reversed", self.inputs), (source,)),
+                 Node(self.backward, (f"{self.name}.reversed",))]
+        if self.returns == "sequence":
+            nodes.append(Node(FloatReverse(f"{self.name}.restored", self.backward.outputs), (self.backward.name,)))
+        sizes = (self.forward.outputs, self.backward.outputs)
+        return [*nodes, Node(FloatConcat(self.name, sizes), (self.forward.name, nodes[-1].name))]
+
+
+Stage = FloatLayer | Bidirectional | Residual
+"""The parts of a chain of layers."""

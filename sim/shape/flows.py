@@ -3,7 +3,7 @@
 The rules are the same for a model in float64 and for its golden network.
 """
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,73 +13,17 @@ from circulant.sim.arith.fixed import Reals
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, pixels
 
-__all__ = ["IMAGES", "JOINS", "RECURRENT", "STEPWISE", "check_data", "entry", "following", "stepwise"]
+__all__ = ["check_data", "entry", "stepwise"]
 
-JOINS = ("add", "concat")
-"""Kinds of layers that take several sources."""
-
-RECURRENT = ("gru", "lstm", "over_time", "reverse", "rnn")
-"""Kinds of layers that take a sequence as a whole."""
-
-IMAGES = ("conv", "flatten", "pool")
-"""Kinds of layers that take images."""
-
-STEPWISE = ("activation", "add", "linear", "scale")
-"""Kinds of layers that take each vector of a sequence by itself."""
-
-
-def following(layer: Any, flows: Sequence[Flow]) -> Flow:
-    """The flow that a layer, of a model or of its golden network, gives for those of its sources.
-
-    Raises:
-        Refusal: when it does not take them.
-    """
-    if layer.kind in JOINS:
-        return _joined(layer, flows)
-    (flow,) = flows
-    if layer.inputs != flow.size:
-        raise Refusal(f"Layer {layer.name!r} must take the {flow.size} values that come before it, not "
-                      f"{layer.inputs}; give it that size")
-    if layer.kind in RECURRENT:
-        if not flow.sequence:
-            raise Refusal(f"Layer {layer.name!r} needs a sequence, but what comes before gives one vector; let the "
-                          "layer before return the whole sequence")
-        return Flow(layer.outputs, sequence=layer.returns == "sequence")
-    if layer.kind in IMAGES:
-        if layer.grid != flow.grid:
-            raise Refusal(f"Layer {layer.name!r} must take the {flow} that come before it, not images of "
-                          f"{layer.grid[0]} x {layer.grid[1]}; export the network again")
-        if layer.kind == "flatten":
-            return Flow(layer.outputs, sequence=layer.rows)
-        return Flow(layer.outputs, layer.output_grid)
-    if layer.kind in ("linear", "argmax") and flow.grid is not None:
-        raise Refusal(f"Layer {layer.name!r} must take vectors, not the {flow} that come before it; flatten them, or "
-                      "use a convolution of kernel 1")
-    return Flow(layer.outputs, flow.grid, flow.sequence)
-
-
-def _joined(layer: Any, flows: Sequence[Flow]) -> Flow:
-    """The flow of a sum or of values side by side."""
-    ends = {(flow.grid, flow.sequence) for flow in flows}
-    if len(ends) > 1 or (layer.kind == "add" and len(set(flows)) > 1):
-        raise Refusal(f"Layer {layer.name!r}: {'both' if len(flows) == 2 else 'all'} branches must give the same, not "
-                      f"{' and '.join(map(str, flows))}; export the network again")
-    if tuple(layer.sizes) != tuple(flow.size for flow in flows):
-        came, due = (" and ".join(map(str, sizes)) for sizes in ([flow.size for flow in flows], layer.sizes))
-        raise Refusal(f"Layer {layer.name!r} must take the {came} values that come before it, not {due}; give it these "
-                      "sizes")
-    return Flow(layer.outputs, flows[0].grid, flows[0].sequence)
-
-
-def stepwise(name: str, kinds: Sequence[str]) -> None:
+def stepwise(name: str, layers: Iterable[Any]) -> None:
     """
     Raises:
         Refusal: when a branch of a sum of vectors has a layer that does not take each vector by itself.
     """
-    for kind in kinds:
-        if kind not in STEPWISE:
+    for layer in layers:
+        if not layer.stepwise:
             raise Refusal(f"Layer {name!r}: the branches of a sum of vectors must be made of layers that take each "
-                          f"vector by itself, {', '.join(STEPWISE)}, not {kind}; take it out of the sum")
+                          f"vector by itself, activation, add, linear, scale, not {layer.kind}; take it out of the sum")
 
 
 def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers: Sequence[Any]) -> Flow:

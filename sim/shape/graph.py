@@ -12,7 +12,7 @@ from itertools import chain, count
 from typing import Any, Self, TypeVar
 
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.flows import JOINS, RECURRENT, entry, following
+from circulant.sim.shape.flows import entry
 from circulant.sim.shape.sequences import Lengths, flat, padded_again
 from circulant.sim.shape.window import Flow
 
@@ -109,7 +109,7 @@ class Graph:
     def _check_edges(self) -> None:
         known = {each.name for each in self.inputs}
         for node in self.nodes:
-            due = 2 if node.layer.kind in JOINS else 1
+            due = 2 if node.layer.joins else 1
             if len(node.sources) < due or (due == 1 and len(node.sources) > 1):
                 raise Refusal(f"Layer {node.name!r} must take {'two sources or more' if due == 2 else 'one source'}, "
                               f"not {len(node.sources)}; correct the network")
@@ -150,7 +150,8 @@ class Graph:
     @cached_property
     def flows(self) -> dict[str, Flow]:
         """The flow of what each input and node gives, by name."""
-        return self.walk({each.name: each.flow for each in self.inputs}, following, every=True)
+        return self.walk({each.name: each.flow for each in self.inputs},
+                         lambda layer, flows: layer.following(flows), every=True)
 
     @cached_property
     def readers(self) -> dict[str, tuple[Node, ...]]:
@@ -258,16 +259,12 @@ def computed(graph: Graph, values: Mapping[str, Any], observer: Any, lengths: Le
     def step(layer: Any, given: Sequence[tuple[Any, Lengths | None]]) -> tuple[Any, Lengths | None]:
         known = given[0][1]
         if known is None:
-            return layer(_argument(layer, [each for each, _ in given]), observer), None
-        if layer.kind in RECURRENT:
+            return layer(layer.argument([each for each, _ in given]), observer), None
+        if layer.whole:
             return layer(given[0][0], observer, known), known if layer.returns == "sequence" else None
-        vectors = layer(_argument(layer, [flat(each, known) for each, _ in given]), observer)
+        vectors = layer(layer.argument([flat(each, known) for each, _ in given]), observer)
         return padded_again(vectors, known, given[0][0].shape[1]), known
 
     found = graph.walk({name: (each, lengths) for name, each in values.items()}, step)
     return {name: each for name, (each, _) in found.items()}
 
-
-def _argument(layer: Any, values: Sequence[Any]) -> Any:
-    """The values of a join as a sequence, the value of another layer by itself."""
-    return values if layer.kind in JOINS else values[0]

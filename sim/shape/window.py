@@ -2,14 +2,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Flow", "Grid", "Window", "Windowed", "pixels"]
+__all__ = ["Flow", "Grid", "Window", "pixels"]
 
 Grid = tuple[int, int]
 """Height and width of an image. What has one axis, as the data of a Conv1d, is an image of width 1."""
@@ -107,23 +106,6 @@ class Window:
     def from_json(cls, data: dict[str, Any]) -> "Window":
         kernel, stride, padding = ((data[name][0], data[name][1]) for name in ("kernel", "stride", "padding"))
         return cls(kernel, stride, padding)
-
-
-class Windowed:
-    """A layer over images that moves a window over them: one with the fields ``name``, ``grid`` and ``window``."""
-
-    name: str
-    grid: Grid
-    window: Window
-
-    @cached_property
-    def output_grid(self) -> Grid:
-        """The grid of the images that it gives.
-
-        Raises:
-            Refusal: as `Window.outputs`.
-        """
-        return self.window.outputs(self.name, self.grid)
 
 
 def pixels(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

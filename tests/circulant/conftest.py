@@ -10,6 +10,8 @@ from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.error.ranges import analyse
 from circulant.sim.files.writing import atomic_bytes
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.training.settings import ModelSettings
@@ -18,10 +20,10 @@ from circulant.training.settings import ModelSettings
 def small_network(seed=1):
     rng = np.random.default_rng(seed)
     model = float_model.Model.chain("small", 4, True, (
-        float_model.Gru("gru", inputs=4, hidden=8, weight_ih=rng.normal(0, 0.4, (3, 2, 1, 4)),
-                        weight_hh=rng.normal(0, 0.4, (3, 2, 2, 4)),
-                        bias_ih=rng.normal(0, 0.4, (3, 8)), bias_hh=rng.normal(0, 0.4, (3, 8))),
-        float_model.Linear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
+        FloatGru("gru", inputs=4, hidden=8, weight_ih=rng.normal(0, 0.4, (3, 2, 1, 4)),
+                 weight_hh=rng.normal(0, 0.4, (3, 2, 2, 4)),
+                 bias_ih=rng.normal(0, 0.4, (3, 8)), bias_hh=rng.normal(0, 0.4, (3, 8))),
+        FloatLinear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
     return quantize(model, rng.uniform(0, 1, (20, 5, 4))), rng.uniform(0, 1, (7, 5, 4))
 
 

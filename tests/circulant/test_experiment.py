@@ -210,7 +210,7 @@ def test_the_reference_in_the_docs_is_that_of_the_dataclasses():
 
 def test_quantization_is_what_sim_takes():
     from circulant.run.quantization import widths
-    from circulant.sim.quantize.bitwidths import RULES, Widths
+    from circulant.sim.passes.bitwidths import RULES, Widths
 
     assert widths(asdict(Quantization())) == Widths()
     limits = {field.name: (field.metadata["key"].low, field.metadata["key"].high) for field in fields(Quantization)}

@@ -5,9 +5,9 @@ import numpy as np
 from circulant.sim.arith.circulant import JointProduct, Product, pad
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import Lstm
 
 STATE, PRE, CELL, PEEPHOLE = Format(16, 15), Format(16, 12), Format(16, 13), Format(12, 10)
 

@@ -7,6 +7,11 @@ import numpy as np
 from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Integers, round_shift, saturate
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.rnn import FloatRnn
+from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 
@@ -41,13 +46,13 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
         return rng.normal(0, 0.4, shape)
 
     p = -(-hidden // k)
-    layers: list[float_model.Layer] = [float_model.Gru(
+    layers: list[FloatLayer] = [FloatGru(
         "gru", inputs=inputs, hidden=hidden, weight_ih=random(3, p, -(-inputs // k), k), weight_hh=random(3, p, p, k),
         bias_ih=random(3, hidden),
         bias_hh=random(3, hidden), returns=returns)]
     if outputs:
         k_out = k_out or k
-        layers.append(float_model.Linear(
+        layers.append(FloatLinear(
             "out", hidden, outputs, random(-(-outputs // k_out), -(-hidden // k_out), k_out), random(outputs)))
     model = float_model.Model.chain("small", inputs, True, tuple(layers))
     return quantize(model, rng.normal(0, 1, (20, 6, inputs)), **widths)
@@ -70,23 +75,23 @@ def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 
         return random(*gates, -(-rows // k), -(-columns // k), k) / np.sqrt(columns) * 2
 
     outputs = projection or hidden
-    layer: float_model.Layer
+    layer: FloatLayer
     if kind == "lstm":
-        layer = float_model.Lstm(
+        layer = FloatLstm(
             "layer", inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=first_columns(hidden, inputs, 4),
             weight_hh=first_columns(hidden, outputs, 4), bias_ih=random(4, hidden), bias_hh=random(4, hidden),
             projection=first_columns(outputs, hidden) if projection else None,
             peephole=random(3, hidden) if peephole else None, returns=returns)
     elif kind == "rnn":
-        layer = float_model.Rnn("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 1),
-                                weight_hh=first_columns(hidden, hidden, 1), bias_ih=random(1, hidden),
-                                bias_hh=random(1, hidden), returns=returns)
+        layer = FloatRnn("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 1),
+                         weight_hh=first_columns(hidden, hidden, 1), bias_ih=random(1, hidden),
+                         bias_hh=random(1, hidden), returns=returns)
     else:
         reset, _, nonlinearity = kind.partition(" ")
-        layer = float_model.Gru("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 3),
-                                weight_hh=first_columns(hidden, hidden, 3), bias_ih=random(3, hidden),
-                                bias_hh=random(3, hidden), returns=returns, reset=reset,
-                                nonlinearity=nonlinearity or "tanh")
+        layer = FloatGru("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 3),
+                         weight_hh=first_columns(hidden, hidden, 3), bias_ih=random(3, hidden),
+                         bias_hh=random(3, hidden), returns=returns, reset=reset,
+                         nonlinearity=nonlinearity or "tanh")
     model = float_model.Model.chain("random", inputs, True, (layer,))
     return quantize(model, rng.normal(0, 1, (8, 5, inputs)), **widths).layers[0]
 

@@ -7,6 +7,12 @@ import pytest
 
 from circulant.hw import generate
 from circulant.hw.plan.plan import plan
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -48,43 +54,43 @@ def model(seed):
     for n in range(1 + seed % 2):
         window = drawn(rng, grid)
         outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
-        layers.append(float_model.Conv(f"conv{n}", inputs=channels, outputs=outputs, grid=grid, window=window,
-                                       weight=first_columns(rng, k, outputs, channels, window.positions),
-                                       bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2))))
+        layers.append(FloatConv(f"conv{n}", inputs=channels, outputs=outputs, grid=grid, window=window,
+                                weight=first_columns(rng, k, outputs, channels, window.positions),
+                                bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2))))
         channels, grid = outputs, window.outputs("", grid)
         if max(grid) > 1 and rng.integers(2):
             pool = Window(*[tuple(min(2, size) for size in grid)] * 2)
-            layers.append(float_model.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
+            layers.append(FloatPool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
             grid = pool.outputs("", grid)
     channels, grid = around(rng, seed, layers, channels, grid)
     steps = seed % 8 == 7
-    layers.append(float_model.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
+    layers.append(FloatFlatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
     size, outputs, k = layers[-1].outputs, int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
     if steps:
         hidden, k = 4, int(rng.choice([2, 4]))
-        layers.append(float_model.Gru("gru", size, hidden, first_columns(rng, k, hidden, size, 3),
-                                      first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
+        layers.append(FloatGru("gru", size, hidden, first_columns(rng, k, hidden, size, 3),
+                               first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
         size = hidden
-    layers.append(float_model.Linear("out", size, outputs, first_columns(rng, k, outputs, size),
-                                     rng.normal(0, 1, outputs)))
+    layers.append(FloatLinear("out", size, outputs, first_columns(rng, k, outputs, size),
+                              rng.normal(0, 1, outputs)))
     return float_model.Model.chain("random", shape[0], False, tuple(layers), shape)
 
 
 def around(rng, seed, layers, channels, grid):
     """A scale, a residual sum, or a pooling whose windows overlap, for some; returns channels and size behind them."""
     if seed % 3 == 0:
-        layers.append(float_model.Scale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
-                                        bool(rng.integers(2))))
+        layers.append(FloatScale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
+                                 bool(rng.integers(2))))
     if seed % 3 == 1:
         window, k = Window((3, 3), padding=(1, 1)), int(rng.choice([1, 2]))
-        body = float_model.Conv("body", inputs=channels, outputs=channels, grid=grid, window=window,
-                                weight=first_columns(rng, k, channels, channels, 9), bias=rng.normal(0, 0.3, channels))
-        norm = float_model.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
+        body = FloatConv("body", inputs=channels, outputs=channels, grid=grid, window=window,
+                         weight=first_columns(rng, k, channels, channels, 9), bias=rng.normal(0, 0.3, channels))
+        norm = FloatScale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
         layers.append(float_model.Residual("sum", channels, grid=grid, body=(body,),
                                            shortcut=(norm,) if rng.integers(2) else (), relu=True))
     if seed % 3 == 2:
         window = Window((3, 2), (2, 1), (1, 1))
-        layers.append(float_model.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
+        layers.append(FloatPool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
         grid = window.outputs("", grid)
     return channels, grid
 
@@ -120,7 +126,7 @@ def test_a_random_network_equals_golden(seed):
 
 def test_the_networks_differ():
     """What a geometry is made of comes up with all its values."""
-    convs = [layer for seed in range(COUNT) for layer in model(seed).layers if isinstance(layer, float_model.Conv)]
+    convs = [layer for seed in range(COUNT) for layer in model(seed).layers if isinstance(layer, FloatConv)]
     windows, axes = [conv.window for conv in convs], range(2)
     assert {window.kernel[axis] for window in windows for axis in axes} == {1, 2, 3}
     assert {window.stride[axis] for window in windows for axis in axes} == {1, 2, 3}
@@ -165,7 +171,7 @@ def test_rows_that_are_steps_give_an_output_each(cell):
     rows = window.outputs("", grid)[1] * 3
     steps = [r.gru("gru", rows, 6, 2, "sequence")] if cell == "gru" else []
     network = r.network([r.conv("conv", 2, 3, 1, grid=grid, window=window),
-                         float_model.Flatten("rows", 3, window.outputs("", grid), "pixels", True),
+                         FloatFlatten("rows", 3, window.outputs("", grid), "pixels", True),
                          *steps, r.linear("out", 6 if steps else rows, 3, 2)], 2, shape=(2, *grid)[:2 + bool(steps)])
     dut, images = Beats(network, 30), np.random.default_rng(0).uniform(-1, 1, (3, *network.shape))
     vectors = network.vectors(images)

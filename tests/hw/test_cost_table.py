@@ -7,10 +7,13 @@ from circulant.hw.foreseen import foreseen
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import parts
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.bitwidth_cost import weight_bits
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_layers, float_model
-from circulant.sim.real.float_recurrent_layers import Gru
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 
 SIZES = (1, 2, 4)
@@ -26,10 +29,10 @@ def network(gru, linear, weights, activations):
         *stacked, rows, inputs = shape
         return np.random.default_rng((k, *shape)).normal(0, 0.5, (*stacked, -(-rows // k), -(-inputs // k), k))
 
-    layers = (Gru("gru", INPUTS, HIDDEN, columns(gru, 3, HIDDEN, INPUTS), columns(gru, 3, HIDDEN, HIDDEN),
-                  *rng.normal(0, 0.4, (2, 3, HIDDEN))),
-              float_layers.Linear("linear", HIDDEN, CLASSES, columns(linear, CLASSES, HIDDEN),
-                                  rng.normal(0, 1, CLASSES)))
+    layers = (FloatGru("gru", INPUTS, HIDDEN, columns(gru, 3, HIDDEN, INPUTS), columns(gru, 3, HIDDEN, HIDDEN),
+                       *rng.normal(0, 0.4, (2, 3, HIDDEN))),
+              FloatLinear("linear", HIDDEN, CLASSES, columns(linear, CLASSES, HIDDEN),
+                          rng.normal(0, 1, CLASSES)))
     made = float_model.Model.chain("drawn", INPUTS, True, layers)
     return quantize(made, rng.normal(0, 0.5, (4, 5, INPUTS)), weight_bits=weights, activation_bits=activations)
 
@@ -85,11 +88,11 @@ def test_networks_over_images_are_refused():
     from circulant.sim.shape.window import Window
 
     rng = np.random.default_rng(0)
-    conv = float_model.Conv("conv", inputs=2, outputs=2, grid=(4, 4), window=Window((3, 3), (1, 1), (1, 1)),
-                            weight=rng.normal(0, 0.5, (9, 1, 1, 2)), bias=rng.normal(0, 0.3, 2), relu=True)
-    image = float_model.Model.chain("drawn", 2, False, (conv, float_model.Flatten("flatten", 2, (4, 4), "channels"),
-                                                  float_layers.Linear("linear", 32, 3, rng.normal(0, 1, (2, 16, 2)),
-                                                                      rng.normal(0, 1, 3))), (2, 4, 4))
+    conv = FloatConv("conv", inputs=2, outputs=2, grid=(4, 4), window=Window((3, 3), (1, 1), (1, 1)),
+                     weight=rng.normal(0, 0.5, (9, 1, 1, 2)), bias=rng.normal(0, 0.3, 2), relu=True)
+    image = float_model.Model.chain("drawn", 2, False, (conv, FloatFlatten("flatten", 2, (4, 4), "channels"),
+                                                  FloatLinear("linear", 32, 3, rng.normal(0, 1, (2, 16, 2)),
+                                                              rng.normal(0, 1, 3))), (2, 4, 4))
     made = quantize(image, rng.normal(0, 1, (4, 2, 4, 4)), weight_bits=8, activation_bits=12)
     with pytest.raises(Refusal, match="must take vectors or sequences to be costed together, but 'drawn' takes images"):
         CostTable(lambda *of: made, SIZES, family="ecp5")

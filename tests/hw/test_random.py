@@ -8,9 +8,9 @@ from circulant.hw.array.layer_programs import ROWS, layer_program
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.sim.arith.circulant import multiplications
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.quantize.bitwidths import WEIGHT_SCALES
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.passes.bitwidths import WEIGHT_SCALES
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import interleaved, recurrent
 from tests.hw.simulate import stream

@@ -10,19 +10,18 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import inventory, memories, predict, products
-from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.bidirectional import Bidirectional
-from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.activation import Activation
+from circulant.sim.kinds.conv import Conv
+from circulant.sim.kinds.flatten import Flatten
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.over_time import FloatOverTime, OverTime
+from circulant.sim.kinds.pool import Pool
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.quantize.bitwidth_cost import weight_bits
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_model
 from tests.hw import golden, test_cnn
 from tests.random_networks import Random
 from tests.sim import samples
@@ -108,7 +107,7 @@ KINDS = {
     "bidirectional": (quantize(both := samples.chain(samples.bidirectional("lstm", 9, 16, projection=8)),
                                samples.data(both)), {"multipliers": 70, "max_steps": 20}),
     "activations": (Random(1).network(activated(Random(2)), 6), {"multipliers": 24, "reloadable": True}),
-    "mean": (Random(1).network([Random(2).gru("gru", 5, 9, 4, "sequence"), float_model.OverTime("pool", 9, "mean"),
+    "mean": (Random(1).network([Random(2).gru("gru", 5, 9, 4, "sequence"), FloatOverTime("pool", 9, "mean"),
                                 Random(3).linear("out", 9, 3, 2)], 5, sequence=True),
              {"multipliers": 30, "streams": 2}),
     "reloadable": (golden.network(4, 8, 4, outputs=5, k_out=1), {"multipliers": 12, "reloadable": True}),

@@ -177,7 +177,7 @@ def pwl(table, x):
 
 
 def gru(layer, sequence):
-    """The states that `sim.golden.gru.Gru` takes over a sequence of lists of integers, unit by unit."""
+    """The states that `sim.kinds.gru.Gru` takes over a sequence of lists of integers, unit by unit."""
     hidden, pre, state = layer.hidden, layer.gates.output.width, layer.gates.parts[1].input
     h, states = [0] * hidden, []
     for x in sequence:

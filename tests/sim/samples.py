@@ -8,8 +8,10 @@ import pytest
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
+from circulant.sim.kinds.gru import FloatGru, Gru
+from circulant.sim.kinds.linear import FloatLinear, Linear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Node
@@ -57,16 +59,16 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns=
         return rng.normal(0, scale, (-(-rows // k), -(-columns // k), k))
 
     if sequence:
-        first = float_model.Gru("gru", inputs=inputs, hidden=hidden,
-                                weight_ih=np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
-                                weight_hh=np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
-                                bias_ih=rng.normal(0, scale, (3, hidden)), bias_hh=rng.normal(0, scale, (3, hidden)),
-                                returns=returns, reset=reset)
+        first = FloatGru("gru", inputs=inputs, hidden=hidden,
+                         weight_ih=np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
+                         weight_hh=np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
+                         bias_ih=rng.normal(0, scale, (3, hidden)), bias_hh=rng.normal(0, scale, (3, hidden)),
+                         returns=returns, reset=reset)
     else:
-        first = float_model.Linear("first", inputs, hidden, first_columns(hidden, inputs, k[0]),
-                                   rng.normal(0, scale, hidden))
-    last = float_model.Linear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
-                              rng.normal(0, scale, outputs))
+        first = FloatLinear("first", inputs, hidden, first_columns(hidden, inputs, k[0]),
+                            rng.normal(0, scale, hidden))
+    last = FloatLinear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
+                       rng.normal(0, scale, outputs))
     return float_model.Model.chain("sample", inputs, sequence, (first, last))
 
 
@@ -76,15 +78,15 @@ def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
     for n, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
         block = k[n] if n < len(k) else 1
         weight = rng.normal(0, scale, (-(-outputs // block), -(-inputs // block), block))
-        layers.append(float_model.Linear(f"fc{n + 1}", inputs, outputs=outputs, weight=weight,
-                                         bias=rng.normal(0, scale, outputs), relu=n < len(sizes) - 2))
+        layers.append(FloatLinear(f"fc{n + 1}", inputs, outputs=outputs, weight=weight,
+                                  bias=rng.normal(0, scale, outputs), relu=n < len(sizes) - 2))
     return float_model.Model.chain("perceptron", sizes[0], False, tuple(layers), shape)
 
 
 def rnn(inputs=5, hidden=6, *, k=4, name="rnn", returns="sequence", nonlinearity="tanh", scale=0.6, seed=0):
     """A plain recurrent layer in float64."""
     rng, p = np.random.default_rng(seed), -(-hidden // k)
-    return float_model.Rnn(
+    return FloatRnn(
         name, inputs=inputs, hidden=hidden, weight_ih=rng.normal(0, scale, (1, p, -(-inputs // k), k)),
         weight_hh=rng.normal(0, scale, (1, p, p, k)), bias_ih=rng.normal(0, scale, (1, hidden)),
         bias_hh=rng.normal(0, scale, (1, hidden)), returns=returns, nonlinearity=nonlinearity)
@@ -97,7 +99,7 @@ def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", 
     def first_columns(rows, columns, *gates):
         return rng.normal(0, scale, (*gates, -(-rows // k), -(-columns // k), k))
 
-    return float_model.Lstm(
+    return FloatLstm(
         name, inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=first_columns(hidden, inputs, 4),
         weight_hh=first_columns(hidden, outputs, 4),
         bias_ih=rng.normal(0, scale, (4, hidden)), bias_hh=rng.normal(0, scale, (4, hidden)),

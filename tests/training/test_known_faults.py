@@ -8,7 +8,7 @@ from torch import nn
 
 from circulant import export
 from circulant.sim.arith import circulant
-from circulant.sim.real.float_model import Lstm
+from circulant.sim.kinds.lstm import FloatLstm
 from circulant.training import Admm, PeepholeLstm, compress, initialise
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.blocks.product import product
@@ -81,8 +81,8 @@ def test_the_cell_gate_of_an_lstm_is_a_tanh():
     output = float(layer(torch.zeros(1, 1, 1, dtype=torch.float64))[0].detach())
     assert output == pytest.approx(0.5 * math.tanh(0.5 * math.tanh(-1.0))), "a sigmoid would make it positive"
     zero, bias = np.zeros((4, 1, 1, 1)), np.array([[0.0], [0.0], [-1.0], [0.0]])
-    golden = Lstm("lstm", inputs=1, hidden=1, outputs=1, weight_ih=zero, weight_hh=zero, bias_ih=bias, bias_hh=0 * bias,
-                  returns="last")
+    golden = FloatLstm("lstm", inputs=1, hidden=1, outputs=1, weight_ih=zero, weight_hh=zero, bias_ih=bias,
+                       bias_hh=0 * bias, returns="last")
     assert float(golden(np.zeros((1, 1, 1)))[0, 0]) == pytest.approx(output)
 
 

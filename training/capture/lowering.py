@@ -6,8 +6,15 @@ import numpy as np
 from torch import Tensor
 
 from circulant.sim.arith.fixed import Format, Reals
-from circulant.sim.real import float_image_layers, float_joins
-from circulant.sim.real.float_model import Activation, Linear, OverTime, Stage
+from circulant.sim.kinds.activation import FloatActivation
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.over_time import FloatOverTime
+from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.real import float_model
+from circulant.sim.real.float_model import Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, Grid, Window
 from circulant.training.blocks.matrices import block_sizes
@@ -152,7 +159,7 @@ class Lowering:
                 return [], flow
         elif found := flattening(went, flow):
             name = moves[-1].name if moves else f"{at.name}_flat"
-            layer = float_image_layers.Flatten(self._name(name, "flatten"), flow.size, flow.grid, *found)
+            layer = FloatFlatten(self._name(name, "flatten"), flow.size, flow.grid, *found)
             return [layer], Flow(layer.outputs, sequence=layer.rows)
         elif not moves and users:
             return [], flow
@@ -173,12 +180,12 @@ class Lowering:
                 layers, before = layers + found, node
             chains.append(tuple(layers))
         if flow.grid is None and (whole := self._of_time(join, fork)):
-            return self._problem(whole, f"{NO_LAYER} within a sum of vectors; only Linear, activations and batch "
+            return self._problem(whole, f"{NO_LAYER} within a sum of vectors; only FloatLinear, activations and batch "
                                        "normalisation may stand there")
         if len(self.problems) > known:
             return [], end
         body, shortcut = sorted(chains, key=len, reverse=True)
-        return [float_joins.Residual(self._name(join.name, "sum"), flow.size, grid=flow.grid, body=body,
+        return [float_model.Residual(self._name(join.name, "sum"), flow.size, grid=flow.grid, body=body,
                                             shortcut=shortcut, relu=bool(join.options.get("relu")))], end
 
     def _of_time(self, join: Node, fork: Node) -> Node | None:
@@ -222,15 +229,16 @@ class Lowering:
             name = self._name(node.name, node.op)
             if form := options.get("format"):
                 self.formats[name] = form
-            return [Activation(name, flow.size, options.get("function", "relu"), options.get("parameters", ()))], flow
+            function = options.get("function", "relu")
+            return [FloatActivation(name, flow.size, function, options.get("parameters", ()))], flow
         if node.op == "linear" and flow.grid is None:
-            layer = Linear(self._name(node.name, "linear"), flow.size, outputs=options["constraint"].rows,
-                           weight=self._values(options["first"])[0], bias=self._values(options["bias"]), relu=relu)
+            layer = FloatLinear(self._name(node.name, "linear"), flow.size, outputs=options["constraint"].rows,
+                                weight=self._values(options["first"])[0], bias=self._values(options["bias"]), relu=relu)
             self._note_grid(layer.name, node, product=options["grid"])
             return [layer], Flow(layer.outputs, sequence=flow.sequence)
         if node.op == "scale" and options["axis"] == 1 and not flow.sequence:
-            return [float_image_layers.Scale(self._name(node.name, "scale"), flow.size, self._values(options["scale"]),
-                                             self._values(options["shift"]), relu)], flow
+            return [FloatScale(self._name(node.name, "scale"), flow.size, self._values(options["scale"]),
+                               self._values(options["shift"]), relu)], flow
         if node.op not in IMAGES or flow.grid is None:
             return self._problem(node)
         return self._over_images(node, flow, flow.grid)
@@ -241,7 +249,7 @@ class Lowering:
         if node.options["axes"] != steps:
             return self._problem(node, f"{NO_LAYER} over the features of a step; reduce the steps, axis {steps[0]}")
         mode = "max" if node.op == "maximum" else "mean"
-        return [OverTime(self._name(node.name, "pool"), flow.size, mode)], Flow(flow.size)
+        return [FloatOverTime(self._name(node.name, "pool"), flow.size, mode)], Flow(flow.size)
 
     def _over_images(self, node: Node, flow: Flow, grid: Grid) -> Made:
         options = node.options
@@ -258,14 +266,14 @@ class Lowering:
         except Refusal as refusal:
             return self._problem(node, str(refusal))
         if node.op == "conv":
-            conv = float_image_layers.Conv(self._name(node.name, "conv"), inputs=flow.size,
-                                           outputs=options["constraint"].rows, grid=grid,
-                                           window=window, weight=self._values(options["first"]),
-                                           bias=self._values(options["bias"]), relu=bool(options.get("relu")))
+            conv = FloatConv(self._name(node.name, "conv"), inputs=flow.size,
+                             outputs=options["constraint"].rows, grid=grid,
+                             window=window, weight=self._values(options["first"]),
+                             bias=self._values(options["bias"]), relu=bool(options.get("relu")))
             self._note_grid(conv.name, node, product=options["grid"])
             return [conv], Flow(conv.outputs, after)
         mode = "max" if node.op in ("max_pool", "maximum") else "average"
-        pool = float_image_layers.Pool(self._name(node.name, "pool"), flow.size, grid, window, mode)
+        pool = FloatPool(self._name(node.name, "pool"), flow.size, grid, window, mode)
         return [pool], Flow(flow.size, after)
 
     def _recurrent(self, node: Node, flow: Flow) -> Made:

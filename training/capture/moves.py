@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.shape.geometry import ORDERS, flattened
+from circulant.sim.kinds.flatten import ORDERS, flattened
 from circulant.sim.shape.window import Flow
 from circulant.training.capture.graph import Node
 

@@ -5,7 +5,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from circulant.sim.real.float_model import Bidirectional, Gru, Lstm, Rnn, Stage
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.rnn import FloatRnn
+from circulant.sim.real.float_model import Bidirectional, Stage
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.models.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 
@@ -21,7 +24,7 @@ def level(name: str, module: Any, level: int, returns: str) -> Stage:
                          _direction(f"{name}.backward", module, level, f"{suffix}_reverse", returns))
 
 
-def _direction(name: str, module: Any, level: int, suffix: str, returns: str) -> Gru | Lstm | Rnn:
+def _direction(name: str, module: Any, level: int, suffix: str, returns: str) -> FloatGru | FloatLstm | FloatRnn:
     hidden, outputs = module.hidden_size, getattr(module, "proj_size", 0) or module.hidden_size
     inputs = outputs * (1 + module.bidirectional) if level else module.input_size
     gates = _gates(module)
@@ -37,15 +40,15 @@ def _direction(name: str, module: Any, level: int, suffix: str, returns: str) ->
             fields[f"bias_{side}"] = as_numpy(bias).reshape(gates, hidden)
     if gates == 1:
         del fields["hard"]
-        return Rnn(name, nonlinearity=module.nonlinearity, **fields)
+        return FloatRnn(name, nonlinearity=module.nonlinearity, **fields)
     if gates == 3:
         fields["nonlinearity"] = getattr(module, "nonlinearity", "tanh")
-        return Gru(name, reset="before" if isinstance(module, ResetBeforeGru) else "after", **fields)
+        return FloatGru(name, reset="before" if isinstance(module, ResetBeforeGru) else "after", **fields)
     if module.proj_size:
         fields["projection"] = _first_columns(Matrix(module, f"weight_hr{suffix}", 1, outputs, hidden))[0]
     if isinstance(module, PeepholeLstm):
         fields["peephole"] = as_numpy(getattr(module, f"peephole{suffix}"))
-    return Lstm(name, outputs=outputs, **fields)
+    return FloatLstm(name, outputs=outputs, **fields)
 
 
 def _gates(module: nn.Module) -> int:

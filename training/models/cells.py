@@ -166,7 +166,7 @@ def _reversed(x: Tensor, turned: Tensor | None) -> Tensor:
 class PeepholeLstm(Recurrent):
     """An LSTM with peepholes, and with a projection where ``proj_size`` is not 0 (Sak et al. 2014, eq. 1-6).
 
-    The equations stand in `sim.golden.lstm`; g is a tanh. Gates are stacked as i, f, g, o. Called as torch.nn.LSTM:
+    The equations stand in `sim.kinds.lstm`; g is a tanh. Gates are stacked as i, f, g, o. Called as torch.nn.LSTM:
     ``output, (h_n, c_n) = lstm(x)`` or ``lstm(x, (h_0, c_0))``, without packed sequences.
 
     Members:

@@ -13,7 +13,7 @@ __all__ = ["GruSteps", "LstmSteps"]
 
 
 class LstmSteps(Function):
-    """The steps of an LSTM with optional peepholes and projection; the equations stand in `sim.golden.lstm`."""
+    """The steps of an LSTM with optional peepholes and projection; the equations stand in `sim.kinds.lstm`."""
 
     @staticmethod
     def forward(ctx: Any, driven: Tensor, y0: Tensor, c0: Tensor, weight: Tensor, projection: Tensor | None,

@@ -1,7 +1,7 @@
-"""`sim.golden.reduce.argmax.Argmax` in C."""
+"""`sim.kinds.argmax.Argmax` in C."""
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
-from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.kinds.argmax import Argmax
 
 
 @stage.register

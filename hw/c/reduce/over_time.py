@@ -1,9 +1,8 @@
-"""`sim.golden.reduce.over_time.OverTime` in C: what the steps so far make, and once a sequence a mean's division."""
+"""`sim.kinds.over_time.OverTime` in C: what the steps so far make, and once a sequence a mean's division."""
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
 from circulant.sim.arith.fixed import Format, round_shift
-from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.shape.reduction import STEPS
+from circulant.sim.kinds.over_time import STEPS, OverTime
 
 
 @stage.register

@@ -5,10 +5,10 @@ from circulant.hw.layers.cells.cell import Cell
 from circulant.hw.layers.cells.gru import CandidateCell, GruCell, ResetCell
 from circulant.hw.layers.cells.lstm import LstmCell
 from circulant.hw.layers.cells.rnn import RnnCell
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.rnn import Rnn
 
 __all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "RnnCell", "cells_of"]
 

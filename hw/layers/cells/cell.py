@@ -10,9 +10,9 @@ from circulant.hw.arith.activation import Activation
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import LEVELS, steps
 from circulant.sim.arith.activation import Pwl
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.rnn import Rnn
 
 __all__ = ["Cell", "register", "registers"]
 

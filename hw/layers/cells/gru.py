@@ -8,7 +8,7 @@ from circulant.hw.layers.cells.cell import Cell, register, registers
 from circulant.hw.stream.pipeline import LEVELS, delay, when
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.gru import Gru
+from circulant.sim.kinds.gru import Gru
 
 __all__ = ["CandidateCell", "GruCell", "ResetCell"]
 

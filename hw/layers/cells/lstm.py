@@ -9,7 +9,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells.cell import Cell, register, registers
 from circulant.hw.stream.pipeline import LEVELS, delay, when
 from circulant.sim.arith.activation import Pwl
-from circulant.sim.golden.lstm import GATES, Lstm
+from circulant.sim.kinds.lstm import GATES, Lstm
 
 __all__ = ["LstmCell"]
 

@@ -6,7 +6,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells.cell import Cell
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.activation import Pwl
-from circulant.sim.golden.rnn import Rnn
+from circulant.sim.kinds.rnn import Rnn
 
 __all__ = ["RnnCell"]
 

@@ -10,7 +10,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
 from circulant.hw.unit import Site, loadable, unit
-from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.kinds.argmax import Argmax
 
 __all__ = ["ArgmaxLayer", "argmax_latency"]
 
@@ -21,7 +21,7 @@ def argmax_latency(k: int) -> int:
 
 
 class ArgmaxLayer(wiring.Component):
-    """Vectors in, places of their largest value out; equals `sim.golden.reduce.argmax.Argmax`. Takes a block in each
+    """Vectors in, places of their largest value out; equals `sim.kinds.argmax.Argmax`. Takes a block in each
     cycle.
 
     Parameters:

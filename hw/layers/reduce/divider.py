@@ -6,8 +6,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.arith.fixed import saturate
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
-from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.shape.reduction import COUNT_BITS
+from circulant.sim.kinds.over_time import COUNT_BITS, OverTime
 
 __all__ = ["Divider", "quotient_bits", "sums"]
 
@@ -24,7 +23,7 @@ def quotient_bits(layer: OverTime) -> int:
 
 
 class Divider(wiring.Component):
-    """Sums in, means out, rounded half-up as `sim.golden.reduce.over_time.OverTime` says: long division, whose
+    """Sums in, means out, rounded half-up as `sim.kinds.over_time.OverTime` says: long division, whose
     remainder and quotient share a register, for all values of a block side by side.
 
     With half the range h = 2^(width − 1) added to each value, a mean is ⌊(2 (S + n h) 2^s + n) / 2n⌋ − h 2^s.

@@ -17,14 +17,13 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.layers.reduce.divider import Divider, sums
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.unit import Site, unit
-from circulant.sim.golden.reduce.over_time import OverTime
-from circulant.sim.shape.reduction import COUNT_BITS, STEPS
+from circulant.sim.kinds.over_time import COUNT_BITS, STEPS, OverTime
 
 __all__ = ["OverTimeLayer"]
 
 
 class OverTimeLayer(wiring.Component):
-    """Sequences in, vectors out; equals `sim.golden.reduce.over_time.OverTime`. Takes a block in each cycle, but for
+    """Sequences in, vectors out; equals `sim.kinds.over_time.OverTime`. Takes a block in each cycle, but for
     those in which a sequence's vector is read.
 
     Parameters:

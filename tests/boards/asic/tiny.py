@@ -3,8 +3,8 @@ import numpy as np
 
 from circulant.boards.asic.cells.library import Library
 from circulant.hw import generate
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real.float_layers import Linear
 from circulant.sim.real.float_model import Model
 
 GATES = {"INV_1": (1, "!A", 1.0, 40), "INV_4": (2, "!A", 3.5, 160), "BUF_2": (2, "A", 1.0, 80),
@@ -95,7 +95,7 @@ def read(folder, **options) -> Library:
 def network():
     """A fully connected layer of 6 inputs and 4 outputs, with blocks of 2."""
     rng = np.random.default_rng(0)
-    layer = Linear("linear", 6, 4, rng.normal(0, 0.4, (2, 3, 2)), rng.normal(0, 0.1, 4))
+    layer = FloatLinear("linear", 6, 4, rng.normal(0, 0.4, (2, 3, 2)), rng.normal(0, 0.1, 4))
     model = Model.chain("tiny", 6, False, (layer,))
     return quantize(model, rng.normal(0, 0.5, (8, 6)), weight_bits=6, activation_bits=8)
 

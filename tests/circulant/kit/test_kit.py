@@ -14,6 +14,7 @@ from circulant.kit.kit import FILES
 from circulant.sim.cosim import icarus
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -143,7 +144,7 @@ def interleaved():
 def image():
     r = Random(5)
     layers = [r.conv("conv", 2, 4, k=2, grid=(5, 4), window=Window((3, 3), padding=(1, 1)), relu=True),
-              float_model.Flatten("flatten", 4, (5, 4), "pixels"), r.linear("out", 80, 3, 4)]
+              FloatFlatten("flatten", 4, (5, 4), "pixels"), r.linear("out", 80, 3, 4)]
     return r.network(layers, 2, shape=(2, 5, 4)), {}, np.random.default_rng(6).normal(0, 1, (3, 2, 5, 4))
 
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from circulant import training
 from circulant.experiment import Quantization, parse
 from circulant.run import quantization
+from circulant.sim.passes.bases import matrices
 from circulant.sim.quantize import margins
-from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
 from circulant.training.data.targets import SETS

@@ -5,7 +5,7 @@ import pytest
 
 from circulant.hw.array.plans import LayerPlan, PairPlan, ResidualPlan, ScalePlan, StreamPlan
 from circulant.hw.array.program import ArrayShape
-from circulant.sim.golden.linear import Linear
+from circulant.sim.kinds.linear import Linear
 from tests.hw.golden import product, recurrent
 
 GRU = recurrent("after", k=4, inputs=8, hidden=12)

@@ -9,7 +9,7 @@ from circulant.hw.array.layer_programs import ROWS, adjoins, layer_program, spli
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Part, Program, parts
 from circulant.hw.array.shared.merged import placed
 from circulant.sim.arith.circulant import JointProduct
-from circulant.sim.golden.linear import Linear
+from circulant.sim.kinds.linear import Linear
 from tests.hw.drawn_layers import gru, lstm
 from tests.hw.golden import product
 

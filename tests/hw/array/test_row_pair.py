@@ -21,7 +21,7 @@ from circulant.hw.reload_words import writes
 from circulant.hw.resources import inventory, parts
 from circulant.hw.top import Top
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.linear import Linear
+from circulant.sim.kinds.linear import Linear
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network, product, recurrent
 from tests.hw.session import Host

@@ -7,11 +7,12 @@ from circulant.sim.arith.activation import METHODS, Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fft import BLOCK_SIZES
 from circulant.sim.arith.fixed import Format, Integers
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.network import Layer, Network
-from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.network import Network
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.over_time import OverTime
+from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.random_networks import Random
@@ -132,7 +133,7 @@ def sequences(*blocks: int | tuple[int, str], returns: str = "last", seed: int =
     A block size alone is a GRU with the reset gate after the matrix; a form beside it is that of `Maker.gru` or, when
     it begins with "lstm", of `Maker.lstm`.
     """
-    layers: list[Layer] = []
+    layers: list[GoldenLayer] = []
     for n, block in enumerate(blocks):
         k, form = (block, "after") if isinstance(block, int) else block
 

@@ -5,8 +5,8 @@ import pytest
 
 from circulant.hw.c import Emulator
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.linear import Linear
 from circulant.sim.refusal import Refusal
 from tests.hw.c.networks import NARROW, WIDE, inputs, sequences, vectors
 from tests.hw.golden import network, product

@@ -8,12 +8,12 @@ from circulant.hw.c.unit import Unit, stage
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.activation import Activation
+from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.refusal import Refusal
 from tests.hw.c.networks import NARROW, Maker, sequences, vectors
 from tests.hw.golden import network

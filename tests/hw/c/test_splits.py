@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.c import Emulator, generate_c
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.training.data import load_data
@@ -23,13 +24,13 @@ def recurrent(kind, inputs, hidden, classes):
     else:
         first = samples.model(inputs, hidden, k=(8, 8, 1), scale=0.2, reset=kind).layers[0]
     weight = np.random.default_rng(RNG_SEED).normal(0, 0.3, (-(-classes // 2), -(-first.outputs // 2), 2))
-    last = float_model.Linear("last", first.outputs, classes, weight, np.zeros(classes))
+    last = FloatLinear("last", first.outputs, classes, weight, np.zeros(classes))
     return float_model.Model.chain("reader", inputs, True, (first, last))
 
 
 def perceptron(inputs, hidden, classes):
     rng, sizes = np.random.default_rng(RNG_SEED), (inputs, hidden, hidden, classes)
-    layers = [float_model.Linear(f"fc{n}", before, after, rng.normal(0, (2 * 8 / before) ** 0.5, (
+    layers = [FloatLinear(f"fc{n}", before, after, rng.normal(0, (2 * 8 / before) ** 0.5, (
         -(-after // 8), -(-before // 8), 8)) / 8 ** 0.5, rng.normal(0, 0.1, after), relu=n < 3)
         for n, (before, after) in enumerate(pairwise(sizes), 1)]
     return float_model.Model.chain("perceptron", inputs, False, tuple(layers))

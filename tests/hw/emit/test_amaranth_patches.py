@@ -17,6 +17,7 @@ from circulant.hw.array.mac_row import MacRow, MacRowShape
 from circulant.hw.emit import amaranth_patches
 from circulant.hw.emit.amaranth_patches import drivers, fast_elaboration, may_cycle, replacements
 from circulant.hw.stream.pipeline import Queue, block
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 
@@ -123,7 +124,7 @@ def megabytes():
 def test_a_process_that_generates_often_does_not_grow():
     """By 25 MB in 10 calls at the most."""
     rng = np.random.default_rng(0)
-    layer = float_model.Linear("out", 4, 4, rng.normal(0, 1, (2, 2, 2)), rng.normal(0, 1, 4))
+    layer = FloatLinear("out", 4, 4, rng.normal(0, 1, (2, 2, 2)), rng.normal(0, 1, 4))
     small = quantize(float_model.Model.chain("small", 4, False, (layer,)), rng.normal(0, 1, (8, 4)), activation_bits=8)
     generate(small, objective="throughput")
     before = megabytes()

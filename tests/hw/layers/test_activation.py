@@ -5,7 +5,7 @@ from circulant.hw.arith.straight_lines import straight
 from circulant.hw.layers.activation import ActivationLayer
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_lines, fit_pwl
-from circulant.sim.golden.activation import Activation
+from circulant.sim.kinds.activation import Activation
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import stream
 

@@ -4,7 +4,7 @@ import pytest
 from circulant.hw.layers.flatten import FlattenLayer
 from circulant.hw.plan.stream_plan import stream_plan
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.flatten import Flatten
+from circulant.sim.kinds.flatten import Flatten
 from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.simulate import cycles, stream
 

@@ -11,9 +11,9 @@ from circulant.hw.layers.scale import ScaleLayer
 from circulant.hw.layers.window_pool import WindowPoolLayer
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_lines, fit_pwl
-from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.activation import Activation
+from circulant.sim.kinds.flatten import Flatten
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.layers import test_conv, test_residual

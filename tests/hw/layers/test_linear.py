@@ -4,7 +4,7 @@ import pytest
 from circulant.hw.array.layer_programs import IN_TURN, layer_program, spare_blocks, vector_cycles
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.linear import LinearLayer
-from circulant.sim.golden.linear import Linear
+from circulant.sim.kinds.linear import Linear
 from circulant.sim.quantize.quantize import quantize
 from tests.hw.golden import blocks, numbers, product
 from tests.hw.simulate import cycles, stream

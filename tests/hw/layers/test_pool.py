@@ -2,7 +2,7 @@ import pytest
 
 from circulant.hw.layers.pool import PoolLayer
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.pool import Pool
+from circulant.sim.kinds.pool import Pool
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.simulate import stream

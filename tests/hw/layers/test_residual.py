@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.sim.golden.test_conv import conv
 
 from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.layers.conv import ConvLayer
@@ -13,6 +14,9 @@ from circulant.hw.unit import Site, unit
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.residual import Residual
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.shape.window import Window
@@ -20,7 +24,6 @@ from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream
 from tests.hw.test_top import Beats
 from tests.random_networks import Random
-from tests.sim.golden.test_conv import conv
 
 SAME, HALF, AT_ONCE = Window((3, 3), padding=(1, 1)), Window((3, 3), (2, 2), (1, 1)), Window((1, 1), (2, 2))
 WIDE = Window((1, 1), padding=(1, 1))
@@ -72,15 +75,15 @@ def test_a_sum_within_a_sum_equals_golden(where):
     rng, grid = np.random.default_rng(5), (4, 4)
 
     def layer(name, inputs, k):
-        return float_model.Conv(name, inputs=inputs, outputs=2, grid=grid, window=SAME, relu=True, bias=rng.normal(
+        return FloatConv(name, inputs=inputs, outputs=2, grid=grid, window=SAME, relu=True, bias=rng.normal(
             0, 0.3, 2), weight=rng.normal(0, 0.4, (9, 2 // k, -(-inputs // k), k)))
 
     inner = float_model.Residual("inner", 2, grid=grid, body=(layer("within", 2, 2),), shortcut=(), relu=True)
     branches = ((inner,), ()) if where == "body" else ((layer("beside", 2, 2),), (inner,))
     outer = float_model.Residual("outer", 2, grid=grid, body=branches[0], shortcut=branches[1], relu=True)
     model = float_model.Model.chain("nested", 1, False, (
-        layer("first", 1, 1), outer, float_model.Flatten("flatten", 2, grid, "pixels"),
-        float_model.Linear("out", 32, 3, rng.normal(0, 0.3, (3, 32, 1)), rng.normal(0, 0.5, 3))), (1, *grid))
+        layer("first", 1, 1), outer, FloatFlatten("flatten", 2, grid, "pixels"),
+        FloatLinear("out", 32, 3, rng.normal(0, 0.3, (3, 32, 1)), rng.normal(0, 0.5, 3))), (1, *grid))
     images = rng.uniform(-1, 1, (3, 1, *grid))
     network = quantize(model, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
     dut, vectors = Beats(network, 60), network.vectors(images)

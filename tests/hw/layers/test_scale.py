@@ -3,7 +3,7 @@ import pytest
 
 from circulant.hw.layers.scale import ScaleLayer
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.scale import Scale
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import stream
 

@@ -1,14 +1,14 @@
 import numpy as np
+from tests.sim.golden.test_conv import conv
 
 from circulant.hw.plan.conv_plan import conv_plans, tile_plans
 from circulant.hw.plan.passes import layer_multiplications
 from circulant.hw.plan.stream_plan import pooled_aside, scale_plans, stream_plan
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.flatten import Flatten
+from circulant.sim.kinds.pool import Pool
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.shape.window import Window
-from tests.sim.golden.test_conv import conv
 
 
 def test_plans_do_the_work_and_leave_in_time():

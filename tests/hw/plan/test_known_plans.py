@@ -6,6 +6,9 @@ from circulant.hw.array.plans import sharings
 from circulant.hw.plan import known_plans
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import parts
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.shape.window import Window
@@ -42,12 +45,12 @@ def test_networks_of_different_sizes_have_different_plans():
 def image_network(k, *, order="pixels", **widths):
     """A residual sum whose body has block size k, then a vector in one of both orders."""
     rng, grid, window = np.random.default_rng(3), (6, 6), Window((3, 3), padding=(1, 1))
-    body = tuple(float_model.Conv(f"body{n}", inputs=8, outputs=8, grid=grid, window=window,
-                                  weight=rng.normal(0, 0.2, (9, 8 // k, 8 // k, k)),
-                                  bias=rng.normal(0, 0.1, 8)) for n in range(2))
+    body = tuple(FloatConv(f"body{n}", inputs=8, outputs=8, grid=grid, window=window,
+                           weight=rng.normal(0, 0.2, (9, 8 // k, 8 // k, k)),
+                           bias=rng.normal(0, 0.1, 8)) for n in range(2))
     layers = (float_model.Residual("sum", 8, grid=grid, body=body, shortcut=(), relu=True),
-              float_model.Flatten("flatten", 8, grid, order),
-              float_model.Linear("out", 8 * 36, 4, rng.normal(0, 0.1, (1, 72, 4)), rng.normal(0, 0.1, 4)))
+              FloatFlatten("flatten", 8, grid, order),
+              FloatLinear("out", 8 * 36, 4, rng.normal(0, 0.1, (1, 72, 4)), rng.normal(0, 0.1, 4)))
     return quantize(float_model.Model.chain("image", 8, False, layers, (8, *grid)), rng.normal(0, 1, (4, 8, *grid)),
                     **widths)
 

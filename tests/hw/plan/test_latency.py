@@ -9,7 +9,7 @@ from circulant.hw.stream.link import values
 from circulant.hw.stream.width_converter import WidthConverter
 from circulant.hw.top import Top, container_bits
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.kinds.over_time import OverTime
 from tests.hw.golden import network, recurrent
 from tests.hw.plan.shared.test_cost import stack
 from tests.hw.simulate import run, transfers

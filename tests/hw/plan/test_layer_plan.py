@@ -15,8 +15,8 @@ from circulant.hw.plan.shared.groups import Group
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import product, recurrent
 

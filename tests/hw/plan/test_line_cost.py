@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.sim.golden.test_conv import conv
 
 from circulant.hw.layers.conv import ConvLayer
 from circulant.hw.layers.tile_conv import TileConvLayer
@@ -11,7 +12,6 @@ from circulant.hw.plan.line_cost import image_cycles
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles
-from tests.sim.golden.test_conv import conv
 
 IMAGES = 7
 

@@ -15,9 +15,9 @@ from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import blocks, network, numbers, product, recurrent
 from tests.hw.simulate import cycles

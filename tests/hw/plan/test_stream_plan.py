@@ -3,10 +3,10 @@ import pytest
 from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
 from circulant.hw.plan.stream_plan import pooled_aside, scale_plans, stream_plan
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.reduce.argmax import Argmax
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.argmax import Argmax
+from circulant.sim.kinds.flatten import Flatten
+from circulant.sim.kinds.pool import Pool
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.shape.window import Window
 
 FORM = Format(8, 4)

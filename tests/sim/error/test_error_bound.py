@@ -5,6 +5,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from circulant.sim.error.error_bound import error_bound
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -28,7 +30,7 @@ def relu(model):
 
 
 LAYERS["plain"] = samples.chain(samples.rnn(scale=0.3))
-LAYERS |= {f"{mode} over time": samples.chain(samples.lstm(scale=0.3), float_model.OverTime("pool", 6, mode))
+LAYERS |= {f"{mode} over time": samples.chain(samples.lstm(scale=0.3), FloatOverTime("pool", 6, mode))
            for mode in ("max", "mean")}
 LAYERS["a ReLU"] = relu(LAYERS["vectors"])
 
@@ -102,7 +104,7 @@ def test_holds_for_images_of_digits(kind):
     rows = load_digits().images[:60] / 16
     first = samples.lstm(8, 32, scale=0.15, k=8, returns="last") if kind == "lstm" else (
         samples.model(8, 32, k=(8, 8, 1), scale=0.15).layers[0])
-    last = float_model.Linear("last", 32, 10, np.random.default_rng(0).normal(0, 0.3, (5, 16, 2)), np.zeros(10))
+    last = FloatLinear("last", 32, 10, np.random.default_rng(0).normal(0, 0.3, (5, 16, 2)), np.zeros(10))
     model = float_model.Model.chain("digits", 8, True, (first, last))
     bound, error = compare(model, rows)
     assert bound.max() < np.abs(model.run(rows)).max() / 20

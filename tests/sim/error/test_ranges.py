@@ -49,7 +49,7 @@ def test_nothing_goes_beyond_the_worst_case(case):
 
 def test_the_worst_case_of_a_product_is_reached():
     """By the signs along the row with the greatest sum of magnitudes."""
-    from circulant.sim.error.bounds import matrix
+    from circulant.sim.passes.bounds import matrix
 
     network = quantize(MODELS["vectors"], samples.data(MODELS["vectors"]))
     layer = network.layers[0]

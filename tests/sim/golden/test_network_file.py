@@ -10,9 +10,9 @@ import pytest
 from circulant.sim import artifact
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.network_file import KIND, VERSION, arrays_of
+from circulant.sim.kinds.linear import Linear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.vectors import Vectors
 from tests.sim import samples

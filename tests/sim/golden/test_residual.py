@@ -4,7 +4,7 @@ import pytest
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.residual import Residual
-from circulant.sim.golden.scale import Scale
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.random_networks import Random

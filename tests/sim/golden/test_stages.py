@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.add import Add
-from circulant.sim.golden.concat import Concat
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.scale import Scale
 from circulant.sim.golden.stages import flows
+from circulant.sim.kinds.add import Add
+from circulant.sim.kinds.concat import Concat
+from circulant.sim.kinds.scale import Scale
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node

@@ -6,9 +6,9 @@ from circulant.sim import artifact
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden import version4
-from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.network_file import KIND, VERSION, arrays_of
+from circulant.sim.kinds.linear import Linear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal

@@ -4,10 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from circulant.sim.passes.bitwidths import RULES, Widths
 from circulant.sim.quantize.bitwidth_cost import CostModel, tiles, weight_bits
 from circulant.sim.quantize.bitwidth_search import search_bitwidths
 from circulant.sim.quantize.bitwidth_space import FIELDS, searched_bitwidths
-from circulant.sim.quantize.bitwidths import RULES, Widths
 from circulant.sim.quantize.evaluations import Evaluations
 from circulant.sim.quantize.quantize import calibrate, quantize
 from circulant.sim.refusal import Refusal

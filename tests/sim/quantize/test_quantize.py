@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from circulant.sim.arith.fixed import Format, fit
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.passes.products import spectra
 from circulant.sim.quantize.quantize import HEADROOM, Peaks, Widths, calibrate, quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -206,7 +208,7 @@ def test_integers_are_the_rounded_reals():
     model = MODELS["vectors"]
     for layer, exact in zip(quantize(model, samples.data(model)).layers, model.layers, strict=True):
         product = layer.product
-        np.testing.assert_array_equal(product.weights, product.weight.quantize(float_model.spectra(exact.weight)))
+        np.testing.assert_array_equal(product.weights, product.weight.quantize(spectra(exact.weight)))
         np.testing.assert_array_equal(product.bias[:exact.outputs], product.output.quantize(exact.bias))
         assert (product.bias[exact.outputs:] == 0).all()
 
@@ -239,7 +241,7 @@ def test_exact_sums_of_a_layer_share_their_fraction_bits(bits, lost, great):
     assert len({product.frac for product in layer.products.values()}) == 1
     assert len({product.product for product in layer.products.values()}) == 1
     small = layer.products["recurrent_product" if great == "weight_ih" else "input_product"]
-    peaks = {"weight": float_model.spectra(gru.weight_hh if great == "weight_ih" else gru.weight_ih)}
+    peaks = {"weight": spectra(gru.weight_hh if great == "weight_ih" else gru.weight_ih)}
     fitted = {"weight": fit(np.abs(peaks["weight"]).max(), small.weight.width)}
     assert (small.weight == fitted["weight"]) == (lost == "spectrum")
 
@@ -257,7 +259,7 @@ def test_refuses_several_block_sizes():
 def test_a_bias_that_the_sums_cancel_fits_its_format():
     """W x is always near −9 here, so that the outputs near 1 show nothing of a bias of 10."""
     model = float_model.Model.chain("offset", 4, False, (
-        float_model.Linear("linear", 4, 4, np.full((1, 1, 4), -9 / 4), np.full(4, 10.0)),))
+        FloatLinear("linear", 4, 4, np.full((1, 1, 4), -9 / 4), np.full(4, 10.0)),))
     x = np.random.default_rng(0).uniform(0.9, 1.1, (50, 4))
     network = quantize(model, x)
     product = network.layers[0].product

@@ -3,9 +3,15 @@ import numpy as np
 import pytest
 
 from circulant.sim import artifact
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.real import float_file
-from circulant.sim.real.float_model import Bidirectional, Conv, Flatten, Gru, Linear, Model, Pool, Residual, Scale
-from circulant.sim.real.float_recurrent_layers import Lstm
+from circulant.sim.real.float_model import Bidirectional, Model, Residual
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Window
 
@@ -13,14 +19,14 @@ RNG = np.random.default_rng(3)
 
 
 def gru(name):
-    return Gru(name, 4, 8, RNG.normal(size=(3, 2, 1, 4)), RNG.normal(size=(3, 2, 2, 4)),
-               bias_ih=RNG.normal(size=(3, 8)), bias_hh=RNG.normal(size=(3, 8)), returns="sequence")
+    return FloatGru(name, 4, 8, RNG.normal(size=(3, 2, 1, 4)), RNG.normal(size=(3, 2, 2, 4)),
+                    bias_ih=RNG.normal(size=(3, 8)), bias_hh=RNG.normal(size=(3, 8)), returns="sequence")
 
 
 def directions():
     """Layers of which the first has both directions."""
-    lstm = Lstm("lstm", 16, 8, 8, RNG.normal(size=(4, 2, 4, 4)), weight_hh=RNG.normal(size=(4, 2, 2, 4)),
-                bias_ih=RNG.normal(size=(4, 8)), bias_hh=RNG.normal(size=(4, 8)), peephole=RNG.normal(size=(3, 8)))
+    lstm = FloatLstm("lstm", 16, 8, 8, RNG.normal(size=(4, 2, 4, 4)), weight_hh=RNG.normal(size=(4, 2, 2, 4)),
+                     bias_ih=RNG.normal(size=(4, 8)), bias_hh=RNG.normal(size=(4, 8)), peephole=RNG.normal(size=(3, 8)))
     return Bidirectional("both", gru("both.forward"), gru("both.backward")), lstm
 
 
@@ -29,13 +35,13 @@ def pixels():
     window = Window((3, 3), padding=(1, 1))
 
     def conv(name):
-        return Conv(name, 2, 2, (4, 4), window, weight=RNG.normal(size=(9, 1, 1, 2)), bias=RNG.normal(size=2))
+        return FloatConv(name, 2, 2, (4, 4), window, weight=RNG.normal(size=(9, 1, 1, 2)), bias=RNG.normal(size=2))
 
     body = Residual("sum", 2, (4, 4), body=(conv("inner"),), shortcut=(), relu=True)
-    scale = Scale("scale", 2, RNG.normal(size=2), RNG.normal(size=2))
-    pool = Pool("pool", 2, (4, 4), Window((2, 2), (2, 2)), "max")
-    return (conv("conv"), scale, body, pool, Flatten("flat", 2, (2, 2), "channels"),
-            Linear("linear", 8, 3, RNG.normal(size=(1, 2, 4)), RNG.normal(size=3)))
+    scale = FloatScale("scale", 2, RNG.normal(size=2), RNG.normal(size=2))
+    pool = FloatPool("pool", 2, (4, 4), Window((2, 2), (2, 2)), "max")
+    return (conv("conv"), scale, body, pool, FloatFlatten("flat", 2, (2, 2), "channels"),
+            FloatLinear("linear", 8, 3, RNG.normal(size=(1, 2, 4)), RNG.normal(size=3)))
 
 
 def recurrent():
@@ -95,7 +101,7 @@ def test_a_layer_alone_is_no_network(tmp_path):
     arrays = {}
     tree = float_file._plain(gru("gru"), arrays)
     artifact.write_npz(tmp_path / "float.npz", float_file.FORMAT, float_file.VERSION, arrays, model=tree)
-    with pytest.raises(Refusal, match="must describe a network, not a Gru; write it again"):
+    with pytest.raises(Refusal, match="must describe a network, not a FloatGru; write it again"):
         float_file.load(tmp_path / "float.npz")
     integers = {name: array.astype(np.int64) for name, array in arrays.items()}
     artifact.write_npz(tmp_path / "float.npz", float_file.FORMAT, float_file.VERSION, integers, model=tree)

@@ -4,7 +4,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from circulant.sim.real.float_model import Bidirectional, Linear, Lstm, Model
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.real.float_model import Bidirectional, Model
 from circulant.sim.shape.flows import check_data
 from circulant.sim.shape.window import Flow
 from tests.sim import samples
@@ -19,7 +21,7 @@ def torch():
 
 def tensors(layer, suffix=""):
     """The parameters of the torch module that computes the same."""
-    if isinstance(layer, Linear):
+    if isinstance(layer, FloatLinear):
         return {"weight": whole(layer.weight, layer.outputs, layer.inputs), "bias": layer.bias}
     if isinstance(layer, Bidirectional):
         return tensors(layer.forward) | tensors(layer.backward, "_reverse")
@@ -34,12 +36,12 @@ def tensors(layer, suffix=""):
 
 def in_torch(torch, layer):
     """The torch module that computes the same, in double precision."""
-    if isinstance(layer, Linear):
+    if isinstance(layer, FloatLinear):
         module = torch.nn.Linear(layer.inputs, layer.outputs)
     else:
         one = layer.forward if isinstance(layer, Bidirectional) else layer
         options = {"batch_first": True, "bidirectional": isinstance(layer, Bidirectional)}
-        if isinstance(one, Lstm):
+        if isinstance(one, FloatLstm):
             proj_size = one.outputs if one.projection is not None else 0
             module = torch.nn.LSTM(layer.inputs, one.hidden, proj_size=proj_size, **options)
         else:
@@ -55,7 +57,7 @@ def by_torch(torch, layers, x):
     with torch.no_grad():
         for layer in layers:
             values = in_torch(torch, layer)(values)
-            if not isinstance(layer, Linear):
+            if not isinstance(layer, FloatLinear):
                 every, final = values
                 h_n = final[0] if isinstance(final, tuple) else final
                 values = torch.cat(list(h_n), dim=-1) if layer.returns == "last" else every

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from circulant.sim.real.float_joins import Add, Concat, Reverse
-from circulant.sim.real.float_layers import Activation
+from circulant.sim.kinds.activation import FloatActivation
+from circulant.sim.kinds.add import FloatAdd
+from circulant.sim.kinds.concat import FloatConcat
+from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node, computed, free_name
@@ -16,14 +18,15 @@ STEPS = Flow(4, sequence=True)
 
 
 def relu(name, inputs=4):
-    return Activation(name, inputs, "relu")
+    return FloatActivation(name, inputs, "relu")
 
 
 def two_ways():
     """Two inputs, branches that cross, two outputs."""
     return Model("two", (Input("x", STEPS), Input("y", STEPS)), (
-        Node(relu("a"), ("x",)), Node(Add("sum", 4), ("a", "y")), Node(Reverse("turned", 4), ("sum",)),
-        Node(Concat("both", (4, 4)), ("turned", "a")), Node(Add("twice", 4, count=3, relu=True), ("a", "sum", "sum"))),
+        Node(relu("a"), ("x",)), Node(FloatAdd("sum", 4), ("a", "y")), Node(FloatReverse("turned", 4), ("sum",)),
+        Node(FloatConcat("both", (4, 4)), ("turned", "a")),
+        Node(FloatAdd("twice", 4, count=3, relu=True), ("a", "sum", "sum"))),
         ("both", "twice"))
 
 
@@ -98,7 +101,7 @@ def graph(nodes, outputs=("a",), inputs=("x",)):
     (lambda: graph([Node(relu("a"), ("b",)), Node(relu("b"), ("x",))]),
      "Layer 'a' must take inputs and layers that come before it, not 'b'; there are x"),
     (lambda: graph([Node(relu("a"), ("x", "x"))]), "Layer 'a' must take one source, not 2; correct the network"),
-    (lambda: graph([Node(Add("a", 4), ("x",))]),
+    (lambda: graph([Node(FloatAdd("a", 4), ("x",))]),
      "Layer 'a' must take two sources or more, not 1; correct the network"),
     (lambda: graph([Node(relu("a"), ("x",)), Node(relu("b"), ("x",))]),
      "Each input and layer of network 'odd' must be taken by a layer or be an output, but nothing takes 'b'; leave it "
@@ -107,7 +110,7 @@ def graph(nodes, outputs=("a",), inputs=("x",)):
      "An output of network 'odd' must be one of its layers, not 'x'; name one"),
     (lambda: graph([Node(relu("a"), ("x",))], ("a", "a")),
      "Network 'odd' must have outputs that differ, not ['a', 'a']; name each once"),
-    (lambda: graph([Node(relu("a"), ("x",)), Node(Concat("b", (4, 3)), ("a", "x"))], ("b",)),
+    (lambda: graph([Node(relu("a"), ("x",)), Node(FloatConcat("b", (4, 3)), ("a", "x"))], ("b",)),
      "Layer 'b' must take the 4 and 4 values that come before it, not 4 and 3; give it these sizes"),
     (lambda: two_ways().run(np.zeros((1, 2, 4))),
      "Network 'two' must have one input for this, not 2, x, y; take a part of it")])

@@ -11,6 +11,7 @@ from circulant.sim.error.error_bound import error_bound
 from circulant.sim.error.ranges import analyse
 from circulant.sim.golden import network as networks
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import calibrate, quantize
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real import float_model
@@ -21,9 +22,9 @@ from tests.sim import samples
 
 def labels(recurrent, outputs=3):
     rng = np.random.default_rng(3)
-    head = float_model.Linear("head", recurrent.outputs, outputs,
-                              rng.normal(0, 0.6, (1, -(-recurrent.outputs // 4), 4)),
-                              rng.normal(0, 0.6, outputs))
+    head = FloatLinear("head", recurrent.outputs, outputs,
+                       rng.normal(0, 0.6, (1, -(-recurrent.outputs // 4), 4)),
+                       rng.normal(0, 0.6, outputs))
     return float_model.Model.chain("labels", recurrent.inputs, True, (recurrent, head))
 
 

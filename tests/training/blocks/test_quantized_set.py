@@ -9,9 +9,11 @@ from torch.nn.utils import parametrize
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.weight_grid import WeightGrid
-from circulant.sim.error.bounds import distances, roundings
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.passes.bases import matrices as golden_matrices
+from circulant.sim.passes.bounds import distances, roundings
+from circulant.sim.passes.products import spectra
 from circulant.sim.quantize.quantize import grids, quantize
-from circulant.sim.quantize.quantize import matrices as golden_matrices
 from circulant.sim.real import float_model as sim_reference
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.constraint import compress
@@ -41,8 +43,8 @@ def test_the_projection_is_the_nearest_member_of_the_joint_set(k):
     first = nearest_quantized(grid.right_inverse(dense), grid.grid)
     assert torch.allclose(grid.project(dense), super(QuantizedSet, grid).forward(first))
     best = (dense - super(QuantizedSet, grid).forward(first)).norm()
-    spectra = sim_reference.spectra(first.numpy())
-    assert np.allclose(spectra * 2, np.round(spectra * 2), atol=1e-9), "every number of the spectrum is on the grid"
+    found = spectra(first.numpy())
+    assert np.allclose(found * 2, np.round(found * 2), atol=1e-9), "every number of the spectrum is on the grid"
     half = torch.fft.rfft(first)
     for index in np.ndindex(*half.shape):
         for step in (0.5, -0.5, *((0.5j, -0.5j) if 0 < index[-1] < k / 2 else ())):
@@ -83,7 +85,7 @@ def test_what_was_trained_is_what_the_golden_model_stores(scale, trained):
     for name, path in paths.items():
         matrix = matrices(tuned)[name]
         first = matrix.module.parametrizations[matrix.tensor].original.detach().double().numpy()
-        trained_on = forms[path].quantize(sim_reference.spectra(first).reshape(stored[path].shape))
+        trained_on = forms[path].quantize(spectra(first).reshape(stored[path].shape))
         assert np.array_equal(stored[path], trained_on), path
 
 
@@ -99,7 +101,7 @@ def _stored(layer, path):
 
 def test_a_normalisation_is_refused():
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
-    network = quantize(sim_reference.Model.chain("m", 4, False, (sim_reference.Linear(
+    network = quantize(sim_reference.Model.chain("m", 4, False, (FloatLinear(
         "linear_0", 4, 4, np.ones((4, 4, 1)), np.zeros(4)),)), np.ones((2, 4)))
     with pytest.raises(Refusal, match=r"^A model must have no batch normalisation"):
         golden_paths(model, network)
@@ -111,7 +113,7 @@ def test_a_normalisation_is_refused():
 def on_a_grid(k, p, q, width, loud, seed, dtype=torch.float64):
     """A matrix on the grid and its first columns, a few of whose spectra saturate; the format is near to them."""
     first = torch.from_numpy(np.random.default_rng(seed).normal(0, 1, (1, p, q, k))).to(dtype)
-    peak = float(np.abs(sim_reference.spectra(first.double().numpy())).max())
+    peak = float(np.abs(spectra(first.double().numpy())).max())
     form = Format(width, width - 1 - int(np.ceil(np.log2(peak))) + loud)
     shifts = tuple(range(p)) if seed % 2 else ()
     return QuantizedSet(p * k, q * k, k, grid=WeightGrid(form, shifts)), first
@@ -123,12 +125,12 @@ def on_a_grid(k, p, q, width, loud, seed, dtype=torch.float64):
 def test_torch_trains_the_integers_that_numpy_stores(k, size, width, loud, seed, dtype):
     """Before and after training, also when the weights went through float32."""
     grid, first = on_a_grid(k, *size, width, loud, seed, dtype)
-    wanted = grid.grid.quantize(sim_reference.spectra(first.double().numpy()))
+    wanted = grid.grid.quantize(spectra(first.double().numpy()))
     with torch.no_grad():
         kept = grid.settled(first)
     assert kept.dtype == dtype
-    assert np.array_equal(grid.grid.quantize(sim_reference.spectra(kept.double().numpy())), wanted)
-    assert np.allclose(sim_reference.spectra(kept.double().numpy()), grid.grid.real(wanted), rtol=0,
+    assert np.array_equal(grid.grid.quantize(spectra(kept.double().numpy())), wanted)
+    assert np.allclose(spectra(kept.double().numpy()), grid.grid.real(wanted), rtol=0,
                        atol=grid.grid.form.step * 2 ** width * k * torch.finfo(dtype).eps)
 
 
@@ -157,7 +159,7 @@ def test_a_product_of_small_blocks_is_the_golden_one(k, size, width, loud, x_wid
        st.integers(-3, 14), st.integers(0, 12), st.integers(6, 16), SEEDS)
 def test_a_product_of_great_blocks_is_as_near_as_is_derived(k, size, width, loud, x_width, x_frac, y_frac, twiddle,
                                                           seed):
-    """Their twiddle factors are rounded in the golden model: the integers differ as far as `sim.error.bounds` says."""
+    """Their twiddle factors are rounded in the golden model: the integers differ as far as `sim.passes.bounds` says."""
     (p, q), input = size, Format(x_width, x_frac)
     grid, first = on_a_grid(k, p, q, width=width, loud=loud, seed=seed)
     golden = product(grid, first, input, Format(40, y_frac), twiddle)
@@ -172,7 +174,7 @@ def test_a_product_of_great_blocks_is_as_near_as_is_derived(k, size, width, loud
 
 def product(grid, first, input, output, twiddle=16):
     """The golden product of what is trained, nothing of which is rounded but in the transforms and at the end."""
-    weights = grid.grid.quantize(sim_reference.spectra(first[0].double().numpy()))
+    weights = grid.grid.quantize(spectra(first[0].double().numpy()))
     k, q = grid.block_size, weights.shape[1]
     spectrum = Format(input.width + int(np.log2(k)) + 1, input.frac)
     sums = Format(min(44, spectrum.width + grid.grid.form.width + q.bit_length() + 1), input.frac + grid.grid.form.frac)

@@ -5,7 +5,7 @@ from circulant.hw import generate
 from circulant.hw.layers.reduce.argmax import ArgmaxLayer
 from circulant.sim.arith.fixed import Format
 from circulant.sim.cosim import verify
-from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.kinds.argmax import Argmax
 from tests.hw.golden import blocks, network
 from tests.hw.simulate import stream
 

@@ -3,7 +3,7 @@ import pytest
 
 from circulant.hw.layers.reduce.over_time import OverTimeLayer
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.kinds.over_time import OverTime
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream
 

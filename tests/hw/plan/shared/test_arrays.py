@@ -18,7 +18,7 @@ from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network, recurrent

@@ -14,6 +14,10 @@ from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from tests.hw.golden import recurrent
@@ -32,17 +36,17 @@ def layer(rng, number, kind, *, k, inputs, outputs):
     gates = {"lstm": 4, "projected": 4, "rnn": 1}.get(kind, 3)
     if kind == "linear":
         weight = first_columns(rng, outputs, inputs, k)
-        return float_model.Linear(name, inputs, outputs, weight, rng.normal(0, 1, outputs))
+        return FloatLinear(name, inputs, outputs, weight, rng.normal(0, 1, outputs))
     shared = {"inputs": inputs, "hidden": hidden, "weight_ih": first_columns(rng, hidden, inputs, k, gates),
               "weight_hh": first_columns(rng, hidden, outputs, k, gates), "bias_ih": rng.normal(0, 1, (gates, hidden)),
               "bias_hh": rng.normal(0, 1, (gates, hidden)), "returns": "sequence"}
     if kind == "rnn":
-        return float_model.Rnn(name, **shared)
+        return FloatRnn(name, **shared)
     if gates == 3:
-        return float_model.Gru(name, reset=kind, **shared)
+        return FloatGru(name, reset=kind, **shared)
     projection = first_columns(rng, outputs, hidden, k) if kind == "projected" else None
     peephole = rng.normal(0, 0.5, (3, hidden)) if rng.integers(2) else None
-    return float_model.Lstm(name, outputs=outputs, projection=projection, peephole=peephole, **shared)
+    return FloatLstm(name, outputs=outputs, projection=projection, peephole=peephole, **shared)
 
 
 def plans_of(layers, shape, elements, spacings, in_turn=False, streams=1):

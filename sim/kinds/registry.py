@@ -1,0 +1,50 @@
+"""The registry of the kinds of layers: a kind is its file in this folder, and its line here."""
+from importlib import import_module
+from typing import Any
+
+from circulant.sim.files.schema import Choice, Rule, Table
+from circulant.sim.passes.layer import Arrays, Kind
+from circulant.sim.passes.rules import NAME, SIZE
+
+__all__ = ["KINDS", "entry", "entries", "layer_from_json"]
+
+KINDS: dict[str, Kind] = {name: import_module(f"circulant.sim.kinds.{name}").KIND for name in (
+    "linear",
+    "gru",
+    "lstm",
+    "rnn",
+    "conv",
+    "pool",
+    "flatten",
+    "scale",
+    "activation",
+    "over_time",
+    "argmax",
+    "add",
+    "concat",
+    "reverse",
+)}
+"""By the name that a kind has in files and messages."""
+
+
+def entry(kind: str, fields: dict[str, Rule], optional: dict[str, Rule] | None = None) -> Table:
+    """The rule of an entry with its kind, name and inputs."""
+    return Table({"kind": Choice((kind,)), "name": NAME, "inputs": SIZE, **fields}, optional or {})
+
+
+def entries(kinds: dict[str, Kind], more: dict[str, Rule] | None = None) -> dict[str, Table]:
+    """The rules of the entries of these kinds, by name.
+
+    Parameters:
+        more: members that all of them have besides.
+    """
+    return {name: entry(name, {**(more or {}), **kind.fields}, {**kind.optional}) for name, kind in kinds.items()}
+
+
+def layer_from_json(said: dict[str, Any], arrays: Arrays) -> Any:
+    """The layer of an entry that keeps to its rule.
+
+    Raises:
+        Refusal: when an array is missing or of another shape, or as the layer itself.
+    """
+    return KINDS[said["kind"]].read(said, arrays)
