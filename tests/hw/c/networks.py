@@ -171,9 +171,9 @@ def over_time(mode: str) -> Network:
     steps = sequences((4, "after"), returns="sequence")
     given = steps.layers[-1].output_format
     made = given if mode == "max" else Format(given.width - 1, given.frac + 2)
-    pool = OverTime("pool", steps.outputs, mode, input_format=given, output_format=made)
+    pool = OverTime("pool", steps.end.size, mode, input_format=given, output_format=made)
     last = _legal(lambda maker: maker.linear("out", pool.outputs, 5, 4, made), 0, NARROW)
-    return Network.chain("sequences", steps.inputs, True, (*steps.layers, pool, last))
+    return Network.chain("sequences", steps.flow.size, True, (*steps.layers, pool, last))
 
 
 def plain() -> Network:

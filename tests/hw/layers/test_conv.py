@@ -3,7 +3,6 @@ import math
 
 import numpy as np
 import pytest
-from tests.sim.golden.test_conv import conv
 
 from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.layers.conv import ConvLayer
@@ -11,6 +10,7 @@ from circulant.hw.plan.conv_plan import conv_plans
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.simulate import cycles, stream
+from tests.sim.kinds.test_conv import conv
 
 SAME, STRIDED, APART = Window((3, 3), padding=(1, 1)), Window((3, 2), (2, 1), (1, 1)), Window((2, 2), (3, 2))
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.sim.golden.test_conv import conv
 
 from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.layers.conv import ConvLayer
@@ -24,6 +23,7 @@ from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream
 from tests.hw.test_top import Beats
 from tests.random_networks import Random
+from tests.sim.kinds.test_conv import conv
 
 SAME, HALF, AT_ONCE = Window((3, 3), padding=(1, 1)), Window((3, 3), (2, 2), (1, 1)), Window((1, 1), (2, 2))
 WIDE = Window((1, 1), padding=(1, 1))

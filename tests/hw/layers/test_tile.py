@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.sim.golden.test_conv import conv
 
 from circulant.hw.layers.tile import TileShape, fast_fir, tiles_fit
 from circulant.hw.layers.tile_conv import TileConvLayer
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers, unmarked
 from tests.hw.simulate import cycles, stream
+from tests.sim.kinds.test_conv import conv
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 4, 8])

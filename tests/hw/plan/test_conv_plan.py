@@ -1,5 +1,4 @@
 import numpy as np
-from tests.sim.golden.test_conv import conv
 
 from circulant.hw.plan.conv_plan import conv_plans, tile_plans
 from circulant.hw.plan.passes import layer_multiplications
@@ -9,6 +8,7 @@ from circulant.sim.kinds.flatten import Flatten
 from circulant.sim.kinds.pool import Pool
 from circulant.sim.kinds.scale import Scale
 from circulant.sim.shape.window import Window
+from tests.sim.kinds.test_conv import conv
 
 
 def test_plans_do_the_work_and_leave_in_time():

@@ -3,7 +3,6 @@ import math
 
 import numpy as np
 import pytest
-from tests.sim.golden.test_conv import conv
 
 from circulant.hw.layers.conv import ConvLayer
 from circulant.hw.layers.tile_conv import TileConvLayer
@@ -12,6 +11,7 @@ from circulant.hw.plan.line_cost import image_cycles
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles
+from tests.sim.kinds.test_conv import conv
 
 IMAGES = 7
 

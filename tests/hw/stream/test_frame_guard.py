@@ -8,7 +8,11 @@ from amaranth.hdl import signed
 from amaranth.lib import data
 
 from circulant.hw.stream.frame_guard import FrameGuard
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.float_model import Model
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, network, numbers
 from tests.hw.simulate import Transfers, cycles, run, sink, source, stream, trace
@@ -97,12 +101,11 @@ def design(kind):
         chosen = quantize(model, np.random.default_rng(0).normal(0, 1, (20, SIZE)), **BITS)
     elif kind == "image":
         rng = np.random.default_rng(0)
-        conv = samples.float_model.Conv("conv", inputs=SIZE, outputs=2, grid=(2, 1), window=Window((2, 1)),
-                                        weight=rng.normal(0, 0.5, (2, 1, 3, K)),
-                                      bias=np.zeros(2))
-        flat = samples.float_model.Flatten("flatten", 2, (1, 1), "pixels")
-        out = samples.float_model.Linear("out", 2, 3, rng.normal(0, 1, (3, 2, 1)), np.zeros(3))
-        model, vectors = samples.float_model.Model.chain("image", SIZE, False, (conv, flat, out), (SIZE, 2, 1)), 2
+        conv = FloatConv("conv", inputs=SIZE, outputs=2, grid=(2, 1), window=Window((2, 1)),
+                         weight=rng.normal(0, 0.5, (2, 1, 3, K)), bias=np.zeros(2))
+        flat = FloatFlatten("flatten", 2, (1, 1), "pixels")
+        out = FloatLinear("out", 2, 3, rng.normal(0, 1, (3, 2, 1)), np.zeros(3))
+        model, vectors = Model.chain("image", SIZE, False, (conv, flat, out), (SIZE, 2, 1)), 2
         chosen = quantize(model, rng.uniform(-1, 1, (20, SIZE, 2, 1)), **BITS)
     elif kind == "bidirectional":
         model, vectors = samples.chain(samples.bidirectional("gru", SIZE, 3, k=K)), None

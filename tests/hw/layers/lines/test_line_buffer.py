@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from tests.sim.golden.test_conv import conv
 
 from circulant.hw.array.line_shape import LineBufferShape
 from circulant.sim.shape.window import Window
+from tests.sim.kinds.test_conv import conv
 
 
 @pytest.mark.parametrize("array", [(9, 2, 2, 1), (4, 1, 1, 1), (2, 2, 2, 2), (1, 1, 1, 1, 5)])
