@@ -2,8 +2,7 @@
 over a GRU, an LSTM and a plain recurrent layer have in common."""
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import singledispatch
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,20 +21,12 @@ from circulant.sim.passes.layer import FloatLayer, GoldenLayer
 from circulant.sim.passes.products import Tap, check, check_first_columns, ignore, spectra
 from circulant.sim.passes.quantizing import check_fit, grid_of
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.kinds import unknown
 from circulant.sim.shape.layer import OverSequences
-from circulant.sim.shape.recurrent import (
-    check_nonlinearity,
-    check_one_block_size,
-    check_returns,
-    check_state,
-    padded,
-    through,
-)
+from circulant.sim.shape.recurrent import check_nonlinearity, check_one_block_size, check_returns, check_state, padded
 from circulant.sim.shape.sequences import Ended, Lengths, counts
 
-__all__ = ["FloatCell", "OfState", "Real", "RecurrentLayer", "StateLayer", "bend", "check_like", "formats_like",
-           "gate_rows", "input_formats", "joint", "over_time", "quantize_cell", "state_format"]
+__all__ = ["FloatCell", "FloatStateCell", "Real", "RecurrentLayer", "StateLayer", "bend", "check_like", "formats_like",
+           "gate_rows", "input_formats", "joint", "over_time", "state_format"]
 
 Real = Callable[[str], Reals]
 """From the name of a tensor within its layer to its golden values (N, …) at a step."""
@@ -98,13 +89,31 @@ class RecurrentLayer(OverSequences, GoldenLayer):
             return self._step(driven, state, record)
 
         first = tuple(batch_layout.spread(part, padded(part.shape[1], k), k) for part in state or start)
-        y, last = through(step, counts(lengths, *x.shape[:2]), first, self.returns)
+        y, last = _through_time(step, counts(lengths, *x.shape[:2]), first, self.returns)
         return batch_layout.rows(y, self.outputs), tuple(batch_layout.rows(part, rule.shape[1])
                                                          for part, rule in zip(last, start, strict=True))
 
     @abstractmethod
     def _step(self, spectra: Integers, state: tuple[Integers, ...], record: Recorder | None) -> tuple[Integers, ...]:
         """The next state, each part of it (k, q, N), from the spectra of x and the state; the first is the output."""
+
+
+def _through_time(step: Callable[..., tuple[Integers, ...]], steps: Sequence[int], state: tuple[Integers, ...],
+                  returns: str) -> tuple[Integers, tuple[Integers, ...]]:
+    """The outputs (k, q, N) of the last step or (k, q, T, N) of all, and the state behind them.
+
+    Parameters:
+        step: from step number and state to the next state, each part of it (k, q, n); the first one is the output.
+        steps: how many sequences have each step; they are the first ones. Outputs of the others are 0.
+    """
+    shape, ended = (*state[0].shape[:2], len(steps), state[0].shape[2]), Ended(-1)
+    every = np.zeros(shape, np.int64) if returns == "sequence" else None
+    for t, count in enumerate(steps):
+        state = step(t, *ended.cut(state, count))
+        if every is not None:
+            every[:, :, t, :count] = state[0]
+    state = ended.whole(state)
+    return (state[0] if every is None else every), state
 
 
 class OfState(OverSequences):
@@ -206,21 +215,10 @@ class FloatCell(OverSequences, FloatLayer):
         return exact_function(sigmoid), exact_function(tanh)
 
 
-@bases.quantize_layer.register
-def _(layer: FloatCell, input: Format, peaks: Peaks, bits: Widths) -> GoldenLayer:
-    return quantize_cell(layer, input, state_format(layer, peaks, bits), peaks, bits)
-
-
-@singledispatch
-def quantize_cell(layer: Any, input: Format, state: Format, peaks: Peaks, bits: Widths) -> RecurrentLayer:
-    """The golden layer whose gates and outputs have the format ``state``."""
-    raise unknown(layer, "quantized")
-
-
 def state_format(layer: FloatCell, peaks: Peaks, bits: Widths) -> Format:
-    """The format of gates and of what comes out: from -1 to 1, or further where a tensor goes beyond that."""
-    unit = Format(bits.state, bits.state - 1)
-    if not layer.beyond:
+    """The format of gates and of what comes out: the one given, or from -1 to 1, or further where a tensor goes."""
+    unit = bits.formats.get(layer.name) or Format(bits.state, bits.state - 1)
+    if not layer.beyond or layer.name in bits.formats:
         return unit
     return no_finer(peaks.fit(bits.state, *(f"{layer.name}.{tensor}" for tensor in layer.beyond)), unit.frac)
 
@@ -279,13 +277,27 @@ def check_like(rule: RecurrentLayer, layer: FloatCell, gates: slice = slice(None
     check_fit(layer.name, [("biases", rule.pre_format, layer.bias[gates])])
 
 
+@dataclass(frozen=True, eq=False)
+class FloatStateCell(OfState, FloatCell):
+    """A cell in float64 whose only state is its output, h."""
+
+    name: str
+    inputs: int
+    hidden: int
+    weight_ih: Reals
+    weight_hh: Reals
+    bias_ih: Reals
+    bias_hh: Reals
+    returns: str = "last"
+
+
 @bases.bitwidth_fields.register
 def _(layer: RecurrentLayer) -> list[str]:
     return [*PRODUCT_FIELDS, "state_bits", *twiddle_fields(layer)]
 
 
 def over_time(layer: RecurrentLayer, states: list[tuple[str, int]], trace: bases.Trace, known: bases.Known,
-               advance: Callable[..., list[PropagatedError]]) -> bases.Known:
+              advance: Callable[..., list[PropagatedError]]) -> bases.Known:
     """The outputs of a recurrent layer: products of the steps' derivatives are kept from each step before on.
 
     Parameters:

@@ -25,7 +25,7 @@ from circulant.sim.arith.fixed import Format, Integers, Reals, round_shift, roun
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Choice
 from circulant.sim.kinds import cell
-from circulant.sim.kinds.cell import FloatCell, OfState, Real, StateLayer
+from circulant.sim.kinds.cell import FloatStateCell, Real, StateLayer
 from circulant.sim.passes import bases, products, ranges
 from circulant.sim.passes.error_propagation import PropagatedError, Rows, Step
 from circulant.sim.passes.files import product_fields, read_product, read_pwl
@@ -186,26 +186,14 @@ class Gru(StateLayer):
 
 
 @dataclass(frozen=True, eq=False)
-class FloatGru(OfState, FloatCell):
+class FloatGru(FloatStateCell):
     """torch.nn.GRU, or the older form with the reset gate before the matrix: the equations stand above.
 
     Parameters:
-        weight_ih, weight_hh: first columns (3, P, q, k) of the gates r, z, n; each matrix has its own k.
-        bias_ih, bias_hh: (3, hidden).
-        returns: "last" or "sequence".
+        weight_ih, weight_hh, bias_ih, bias_hh: of the gates r, z, n, see `FloatCell`.
         reset: "after" or "before" the recurrent matrix.
-        hard: whether the gates are torch's Hardsigmoid and Hardtanh.
-        nonlinearity: of the candidate, "tanh" or "relu".
     """
 
-    name: str
-    inputs: int
-    hidden: int
-    weight_ih: Reals
-    weight_hh: Reals
-    bias_ih: Reals
-    bias_hh: Reals
-    returns: str = "last"
     reset: str = "after"
     hard: bool = False
     nonlinearity: str = "tanh"
@@ -266,9 +254,9 @@ def _read(entry: dict[str, Any], arrays: Arrays) -> Gru:
                tanh=read_pwl(entry, arrays, "tanh"))
 
 
-@cell.quantize_cell.register
-def _(layer: FloatGru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
-    after = layer.reset == "after"
+@bases.quantize_layer.register
+def _(layer: FloatGru, input: Format, peaks: Peaks, bits: Widths) -> Gru:
+    state, after = cell.state_format(layer, peaks, bits), layer.reset == "after"
     names = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
     pre = peaks.fit(bits.output, *(f"{layer.name}.{name}.output" for name in names), f"{layer.name}.tanh.input",
                     bias=np.stack([layer.bias, layer.bias_ih, layer.bias_hh] if after else [layer.bias]),

@@ -286,9 +286,9 @@ def _read(entry: dict[str, Any], arrays: Arrays) -> Lstm:
                 **tables)
 
 
-@cell.quantize_cell.register
-def _(layer: FloatLstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
-    name = layer.name
+@bases.quantize_layer.register
+def _(layer: FloatLstm, input: Format, peaks: Peaks, bits: Widths) -> Lstm:
+    name, state = layer.name, cell.state_format(layer, peaks, bits)
     pre = peaks.fit(bits.output, f"{name}.gates.output", f"{name}.sigmoid.input", bias=layer.bias,
                     clip=bits.output_clip)
     kept = peaks.fit(bits.cell, f"{name}.c")

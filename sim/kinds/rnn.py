@@ -12,7 +12,7 @@ from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.kinds import cell
-from circulant.sim.kinds.cell import FloatCell, OfState, Real, StateLayer
+from circulant.sim.kinds.cell import FloatStateCell, Real, StateLayer
 from circulant.sim.passes import bases, ranges
 from circulant.sim.passes.error_propagation import PropagatedError, Step
 from circulant.sim.passes.files import product_fields, read_product, read_pwl
@@ -76,24 +76,9 @@ class Rnn(StateLayer):
 
 
 @dataclass(frozen=True, eq=False)
-class FloatRnn(OfState, FloatCell):
-    """torch.nn.RNN: see `Rnn`.
+class FloatRnn(FloatStateCell):
+    """torch.nn.RNN: see `Rnn`."""
 
-    Parameters:
-        weight_ih, weight_hh: first columns (1, P, q, k), over x and over h.
-        bias_ih, bias_hh: (1, hidden).
-        returns: "last" or "sequence".
-        nonlinearity: "tanh" or "relu".
-    """
-
-    name: str
-    inputs: int
-    hidden: int
-    weight_ih: Reals
-    weight_hh: Reals
-    bias_ih: Reals
-    bias_hh: Reals
-    returns: str = "last"
     nonlinearity: str = "tanh"
 
     kind = "rnn"
@@ -127,8 +112,9 @@ def _read(entry: dict[str, Any], arrays: Arrays) -> Rnn:
                gates=JointProduct((of_x, of_h)), tanh=read_pwl(entry, arrays, "tanh"))
 
 
-@cell.quantize_cell.register
-def _(layer: FloatRnn, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Rnn:
+@bases.quantize_layer.register
+def _(layer: FloatRnn, input: Format, peaks: Peaks, bits: Widths) -> Rnn:
+    state = cell.state_format(layer, peaks, bits)
     pre = peaks.fit(bits.output, f"{layer.name}.gates.output", bias=layer.bias, clip=bits.output_clip)
     shared = cell.input_formats(layer, input, state, peaks, bits, sums=["gates"])
     _, tanh = activation_names(False, layer.nonlinearity)

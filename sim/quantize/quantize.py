@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from circulant.sim.arith.fixed import Format, fit
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
-from circulant.sim.kinds.cell import FloatCell, quantize_cell, state_format
+from circulant.sim.kinds.cell import FloatCell, state_format
 from circulant.sim.passes.bases import matrices, quantize_layer
 from circulant.sim.passes.formats import HEADROOM, Peaks, Widths
-from circulant.sim.passes.layer import FloatLayer, GoldenLayer
+from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.passes.quantizing import grid_of
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -55,12 +55,8 @@ def quantize(model: float_model.Model, calibration: ArrayLike | Peaks, *, length
 
     def made(layer: FloatLayer, given: Sequence[_Made]) -> _Made:
         own = bits.of(layer.name)
-        own = replace(own, whole=own.whole or layer.name in whole)
-        forms = [each.form for each in given]
-        if layer.name in states:
-            golden: GoldenLayer = quantize_cell(layer, forms[0], states[layer.name], peaks, own)
-        else:
-            golden = quantize_layer(layer, layer.argument(tuple(forms)), peaks, own)
+        own = replace(own, whole=own.whole or layer.name in whole, formats={**own.formats, **states})
+        golden = quantize_layer(layer, layer.argument(tuple(each.form for each in given)), peaks, own)
         return _Made(golden.output_format, golden)
 
     first = next((bits.formats[node.name] for node in model.readers[model.entry.name] if node.name in bits.formats),

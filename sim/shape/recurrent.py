@@ -1,21 +1,17 @@
-"""Properties that recurrent layers have in common: their rules, and how they pass through time.
+"""Rules that recurrent layers have in common.
 
 All matrices of a recurrent layer go through one array: vectors are transformed once, and sums over several vectors are
 made in the spectral domain. So they share block size, twiddle bits, and the formats on the way.
 """
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.sequences import Ended
 
 __all__ = ["NONLINEARITIES", "RESETS", "RETURNS", "check_directions", "check_formats", "check_matrices",
-           "check_nonlinearity", "check_one_block_size", "check_reset", "check_returns", "check_state", "padded",
-           "through"]
+           "check_nonlinearity", "check_one_block_size", "check_reset", "check_returns", "check_state", "padded"]
 
 RETURNS = ("last", "sequence")
 
@@ -131,21 +127,3 @@ def check_state(name: str, state: Integers, rule: Integers) -> None:
     if state.shape != rule.shape:
         raise Refusal(f"The state of layer {name!r} must have the shape {rule.shape}, not {state.shape}; go on with "
                       "what run returned")
-
-
-def through(step: Callable[..., tuple[Integers, ...]], steps: Sequence[int], state: tuple[Integers, ...],
-            returns: str) -> tuple[Integers, tuple[Integers, ...]]:
-    """The outputs (k, q, N) of the last step or (k, q, T, N) of all, and the state behind them.
-
-    Parameters:
-        step: from step number and state to the next state, each part of it (k, q, n); the first one is the output.
-        steps: how many sequences have each step; they are the first ones. Outputs of the others are 0.
-    """
-    shape, ended = (*state[0].shape[:2], len(steps), state[0].shape[2]), Ended(-1)
-    every = np.zeros(shape, np.int64) if returns == "sequence" else None
-    for t, count in enumerate(steps):
-        state = step(t, *ended.cut(state, count))
-        if every is not None:
-            every[:, :, t, :count] = state[0]
-    state = ended.whole(state)
-    return (state[0] if every is None else every), state
