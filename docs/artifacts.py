@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from circulant.run.record_rules import rule_of
 from circulant.sim.design import MANIFEST
 from circulant.sim.files.schema import Kinds, Later, Listing, Mapped, Null, Rule, Table, Where
-from circulant.sim.golden.network_file import NETWORK
-from circulant.sim.kinds.registry import KINDS, entries
+from circulant.sim.golden.network_file import NETWORK, NODE
 from circulant.sim.passes import rules
 
 PARTS: dict[str, Rule] = {"format": rules.FORMAT, "product": rules.PRODUCT, "window": rules.WINDOW,
@@ -21,7 +20,7 @@ STEPS = {"train": "training.json", "quantize": "quantization.json", "generate": 
 def page() -> str:
     """Every table, with its heading."""
     parts = ["## network.json", _table(NETWORK)]
-    parts += [text for kind, table in entries(KINDS).items()
+    parts += [text for kind, table in NODE.rule().tables.items()
               for text in (f"### Layers of the kind {kind}", _table(table))]
     for name, rule in PARTS.items():
         parts += [f"### {name.capitalize()}", _table(rule)]

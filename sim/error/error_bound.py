@@ -82,11 +82,9 @@ def _bounds(network: Network, model: Model, x: ArrayLike, exact: Reals) -> Reals
 
 def _check_saturation(network: Network, trace: Trace) -> None:
     positive = {f"{layer.name}.product.output" for layer in network.layers if layer.relu}
-    tables = {f"{layer.name}.y" for layer in network.layers if layer.kind == "activation"}
+    tables = {f"{layer.name}.{tensor}" for layer in network.layers for tensor in layer.tables}
     for name, tensor in trace.items():
-        kind = name.rpartition(".")[2]
-        if name in tables or kind in ("r", "z", "n", "i", "f", "g", "o", "sums") or name.endswith(
-                ("_product.input", ".product.input", "candidate_input.input")):
+        if name in tables or name.endswith((".sums", "_product.input", ".product.input", "candidate_input.input")):
             continue  # values of tables; what was seen before it became an input
         lowest = tensor.format.lo if name not in positive else -(1 << 62)
         if ((tensor.integers >= tensor.format.hi) | (tensor.integers <= lowest)).any():

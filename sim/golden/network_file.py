@@ -21,16 +21,16 @@ from circulant.sim.shape.window import Flow
 if TYPE_CHECKING:
     from circulant.sim.golden.network import Network
 
-__all__ = ["KIND", "NETWORK", "VERSION", "arrays_of", "body", "read", "write"]
+__all__ = ["KIND", "NETWORK", "NODE", "VERSION", "arrays_of", "body", "read", "write"]
 
 KIND, VERSION = "circulant-network", 5
 
 _INPUT = Table({"name": NAME, "size": SIZE, "sequence": Flag(), "shape": Listing(SIZE, most=3)}, {"grid": GRID})
 
-_NODE = Later(lambda: Kinds("kind", entries(KINDS, {"sources": Listing(NAME, 1, 64)})))
+NODE = Later(lambda: Kinds("kind", entries(KINDS, {"sources": Listing(NAME, 1, 64)})))
 
 NETWORK = Table({"name": NAME, "weights": SHA, "inputs": Listing(_INPUT, 1, 1000), "outputs": Listing(NAME, 1, 1000),
-                 "nodes": Listing(_NODE, 1, 100_000)}, {"ragged": Flag()})
+                 "nodes": Listing(NODE, 1, 100_000)}, {"ragged": Flag()})
 
 _VERSIONS = {VERSION: NETWORK, version4.VERSION: version4.NETWORK}
 

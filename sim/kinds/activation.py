@@ -36,6 +36,7 @@ class Activation(SameSize, GoldenLayer):
 
     kind = "activation"
     stepwise = True
+    tables = ("y",)
 
     @property
     def input_format(self) -> Format:

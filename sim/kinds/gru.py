@@ -74,6 +74,7 @@ class Gru(StateLayer):
     tanh: Pwl
 
     kind = "gru"
+    tables = ("r", "z", "n")
 
     def __post_init__(self) -> None:
         check_returns(self.name, self.returns)

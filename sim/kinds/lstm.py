@@ -75,6 +75,7 @@ class Lstm(RecurrentLayer):
     tanh_cell: Pwl
 
     kind = "lstm"
+    tables = ("i", "f", "g", "o")
 
     def __post_init__(self) -> None:
         check_returns(self.name, self.returns)

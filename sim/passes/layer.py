@@ -2,7 +2,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,9 +24,11 @@ class GoldenLayer(Layer):
     Members:
         products: its matrices by role.
         relu: whether what is below zero becomes zero at its end.
+        tables: tensors that are values of tables, which may stand at the ends of their formats.
     """
 
     relu: bool = False
+    tables: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:  # Fields of some kinds, which would take properties here for their defaults.
         @property
