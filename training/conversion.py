@@ -16,8 +16,10 @@ from circulant.sim.quantize import quantize as quantization
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
-from circulant.training.capture.lowering import LONGEST, Lowering, lower
-from circulant.training.capture.trace import capture
+from circulant.training.capture.building import LONGEST, Builder
+from circulant.training.capture.lowering import lower
+from circulant.training.capture.record import numbers_of
+from circulant.training.capture.trace import capture, finite
 
 __all__ = ["export", "reference"]
 
@@ -68,20 +70,20 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
     return _converted(model, _sample(sample_inputs), name)[0]
 
 
-def _converted(model: nn.Module, sample: NDArray[np.float64], name: str | None) -> tuple[Model, Lowering]:
+def _converted(model: nn.Module, sample: NDArray[np.float64], name: str | None) -> tuple[Model, Builder]:
     """The mathematics of a model, and the formats that its quantizers say."""
     kind = parametrize.type_before_parametrizations(model).__name__
     model = clone(model).cpu().double().eval()
+    bad = finite(model)
     graph, report = capture(model, torch.from_numpy(sample))
     report.require_exportable()
     assert graph is not None
-    bad = [where for where, value in model.state_dict().items() if not torch.isfinite(value).all()]
     if bad:
         raise Refusal(f"Weights must be finite, but {', '.join(bad)} hold NaN or infinity; train again with a lower "
                       "learning rate")
     name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()[:LONGEST]
     lowered = lower(graph)
-    result = Model.chain(name, lowered.start.size, lowered.start.sequence, lowered.layers, lowered.shape)
+    result = lowered.model(name)
     _compare(model, result, sample, graph.dropped)
     return result, lowered
 
@@ -107,9 +109,13 @@ def _compare(model: nn.Module, result: Model, sample: NDArray[np.float64], dropp
         AssertionError: when they differ by more than `TOLERANCE`; the conversion is wrong then.
     """
     sample = sample[:COMPARED] if result.flow.grid is not None else sample  # Windows of images take much memory.
-    with torch.no_grad(), parametrize.cached():
-        wanted = model(torch.from_numpy(sample)).numpy()
-    got = result.run(sample)
+    with torch.no_grad(), numbers_of(torch.float64), parametrize.cached():
+        wanted = model(torch.from_numpy(sample))
+    while not isinstance(wanted, Tensor):  # a dictionary or tuple of one
+        (wanted,) = wanted.values() if isinstance(wanted, dict) else wanted
+    wanted, got = wanted.numpy(), result.run(sample)
+    if [size for size in wanted.shape[1:] if size > 1] == [size for size in got.shape[1:] if size > 1]:
+        wanted = wanted.reshape(got.shape)
     if dropped:
         got = getattr(torch, dropped)(torch.from_numpy(got), -1).numpy()
     if got.shape != wanted.shape:

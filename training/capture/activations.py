@@ -7,6 +7,7 @@ from torch import nn
 from circulant.sim.arith.activation import exact_function
 from circulant.sim.refusal import Refusal
 from circulant.training.capture.call import Call, Unsupported, Value
+from circulant.training.capture.graph import Function, Relu, Softmax
 from circulant.training.models.quantizer import Quantizer
 
 __all__ = ["FUNCTIONS", "MODULES"]
@@ -14,7 +15,7 @@ __all__ = ["FUNCTIONS", "MODULES"]
 
 def _relu(call: Call) -> Value:
     source = call.tensor
-    return call.emit("relu", (source.node,), source.axes)
+    return call.emit(Relu, (source,), source.batch)
 
 
 def _named(function: str, **parameters: float) -> Callable[[Call], Value]:
@@ -62,17 +63,16 @@ def _emitted(call: Call, function: str, parameters: tuple[float, ...] = (), **mo
         exact_function(function, parameters)
     except Refusal as refusal:
         raise Unsupported(str(refusal)) from None
-    return call.emit("activation", (source.node,), source.axes, None, {"function": function, "parameters": parameters,
-                                                                     **more})
+    return call.emit(Function, (source,), source.batch, function=function, parameters=parameters, **more)
 
 
 def _softmax(call: Call) -> Value:
-    """A softmax over the features, or its logarithm; `graph.simplify` drops it where it is the last node."""
+    """A softmax over the features, or its logarithm; `simplify` drops it where it is the last node."""
     source = call.tensor
     axis = call.module.dim if call.module is not None else call.bind("dim", dim=None)["dim"]
-    if axis is None or axis % len(source.axes) != len(source.axes) - 1 or source.axes[-1] != "feature":
+    if axis is None or axis % source.rank != source.rank - 1 or source.batch == source.rank - 1:
         raise Unsupported(f"it must go over the features on the last axis, not dim={axis!r}; give it dim=-1")
-    return call.emit("softmax", (source.node,), source.axes, None, {"log": "log" in call.kind.lower()})
+    return call.emit(Softmax, (source,), source.batch, log="log" in call.kind.lower())
 
 
 MODULES: dict[type[nn.Module], Callable[[Call], Value]] = {

@@ -1,65 +1,78 @@
-"""Values and calls of a capture: the values of torch's graph, and a call of a module or function on them."""
+"""Values and calls of a capture: where the values of a recorded tensor come from, and a call on them."""
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LAST_STEP", "Call", "Unsupported", "Value"]
+from torch import Tensor
+
+__all__ = ["HIDDEN", "LAST_STEP", "Call", "Unsupported", "Value"]
 
 LAST_STEP = "take the last step of a recurrent layer with out[:, -1] or h_n[-1]"
+
+HIDDEN = 1 << 39
+"""The number of all values that no node gives, such as the states of the lower layers of a recurrent module."""
 
 
 class Unsupported(Exception):
     """Why a node cannot be captured; its text ends up in the report."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Value:
-    """The value that a node of torch's graph yields.
+    """Origin of the values of a tensor that depends on the sample.
 
     Parameters:
-        kind: "tensor"; "maxima", a maximum's values and places; "result", all that a recurrent layer returns; "cells",
-            the pair of an LSTM; "states", its h_n; "end", the last state of one direction; "number", shapes and plain
-            values; "unknown" after a refusal.
-        node: the name of the neutral node behind it.
-        axes: "batch", "time" or "feature" for each axis of a tensor.
-        sizes: of these axes.
-        part: which direction an "end" is of, 0 or 1.
+        places: for one sample the number of each of its values among those of all nodes; None after a refusal.
+        batch: the axis of the batch.
+        path: names of the calls that moved the values since nodes gave them.
+        refused: why it may not be taken, or nothing.
     """
 
-    kind: str
-    node: str = ""
-    axes: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = ()
-    part: int = 0
+    places: Tensor | None = None
+    batch: int = 0
+    path: tuple[str, ...] = ()
+    refused: str = ""
 
     @property
-    def batch(self) -> int:
-        """The axis of the batch."""
-        return self.axes.index("batch")
+    def rank(self) -> int:
+        """Axes, that of the batch included."""
+        assert self.places is not None
+        return self.places.ndim + 1
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape for one sample."""
+        assert self.places is not None
+        return tuple(self.places.shape)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Call:
     """One call in a model's forward method.
 
     Parameters:
         kind: class of the module, or name of the function.
         module: what is called, None for a function.
-        sources: the values of ``args`` that come from other nodes, in their order.
-        args, kwargs: with values in place of torch's nodes.
-        result: shape of the result for the sample.
-        emit: adds a neutral node: (op, inputs, axes, module, options) to its value.
-        module_of: from the name of a neutral node to its module.
+        args, kwargs: with `Value` in place of what depends on the sample.
+        result: what the call gave, None where it failed.
+        rows: samples in the batch.
+        emit: adds a neutral node: (class, sources, axis of the batch, fields) to its value.
+        move: the values of a function that only moves values, of each tensor that it gives; None where the batch is
+            no axis of its own any more.
     """
 
     kind: str
     module: Any
-    sources: tuple[Value, ...]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    result: tuple[int, ...]
+    result: Any
+    rows: int
     emit: Callable[..., Value]
-    module_of: Callable[[str], Any]
+    move: Callable[[], Any]
+
+    def shape(self, value: Value) -> tuple[int, ...]:
+        """The shape of a value with the batch in it."""
+        return (*value.sizes[:value.batch], self.rows, *value.sizes[value.batch:])
 
     def bind(self, *names: str, **defaults: Any) -> dict[str, Any]:
         """The arguments after the first, by name."""
@@ -68,13 +81,18 @@ class Call:
         return defaults | given
 
     @property
+    def given(self) -> tuple[Any, ...]:
+        """All arguments, by place and by name."""
+        return *self.args, *self.kwargs.values()
+
+    @property
     def tensor(self) -> Value:
         """The one tensor that it works on."""
-        if not self.sources or self.sources[0].kind == "number":
-            raise Unsupported("it must depend on the input of the model, not on a constant")
-        source = self.sources[0]
-        if source.kind != "tensor":
-            if source.kind == "maxima":
+        first = next(iter(self.given), None)
+        if isinstance(first, Value):
+            return first
+        if isinstance(first, tuple) and first and isinstance(first[0], Value):
+            if any(each.refused for each in first if isinstance(each, Value)):
                 raise Unsupported("it must take the values of a maximum without their places; use amax")
             raise Unsupported(f"it must take a tensor, not all that a recurrent layer returns; {LAST_STEP}")
-        return source
+        raise Unsupported("it must depend on the input of the model, not on a constant")

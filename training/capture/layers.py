@@ -2,10 +2,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from circulant.training.blocks.matrices import Matrix, constraint_of
-from circulant.training.capture.call import Call, Unsupported, Value
+from circulant.training.capture.call import HIDDEN, Call, Unsupported, Value
+from circulant.training.capture.graph import Conv, Linear, Pool, Recurrent, Reduce, Scale
+from circulant.training.capture.simplify import ends
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.quantizer import grids_of
 
@@ -17,9 +20,9 @@ RECURRENT = (nn.GRU, nn.LSTM, nn.RNN, PeepholeLstm, ResetBeforeGru)
 def linear(call: Call) -> Value:
     """A Linear over the last axis."""
     source, module = call.tensor, call.module
-    if source.axes[-1] == "batch":
+    if source.batch == source.rank - 1:
         raise Unsupported("it must work on the features, not on the batch; move the axes")
-    return call.emit("linear", (source.node,), (*source.axes[:-1], "feature"), None, _weights(module))
+    return call.emit(Linear, (source,), source.batch, **_weights(module))
 
 
 def conv(call: Call) -> Value:
@@ -30,9 +33,7 @@ def conv(call: Call) -> Value:
     padding = module.padding
     if isinstance(padding, str):
         padding = tuple(size // 2 if padding == "same" else 0 for size in module.kernel_size)
-    axes = ("batch", "feature", "time") if rank == 1 else ("batch", "feature", *source.axes[2:])
-    return call.emit("conv", (source.node,), axes, None,
-                     _weights(module) | {"stride": tuple(module.stride), "padding": tuple(padding)})
+    return call.emit(Conv, (source,), 0, **_weights(module), stride=tuple(module.stride), padding=tuple(padding))
 
 
 def _weights(module: Any) -> dict[str, Any]:
@@ -49,40 +50,47 @@ def _weights(module: Any) -> dict[str, Any]:
 
 
 def _check_images(source: Value, rank: int) -> None:
-    if len(source.axes) != rank + 2 or source.batch != 0:
+    if source.rank != rank + 2 or source.batch != 0:
         shape = "(N, channels, length)" if rank == 1 else "(N, channels, height, width)"
-        raise Unsupported(f"it must take {shape}, not {len(source.axes)} axes with the batch on axis {source.batch}; "
+        raise Unsupported(f"it must take {shape}, not {source.rank} axes with the batch on axis {source.batch}; "
                           "transpose or unsqueeze")
 
 
-def recurrent(call: Call) -> Value:
-    """A layer of `RECURRENT`, all its layers and directions."""
+def recurrent(call: Call) -> list[Value]:
+    """A layer of `RECURRENT`, all its layers and directions: its steps, h_n, and c_n of an LSTM.
+
+    The states of the upper layer are values of its steps.
+    """
     source, module = call.tensor, call.module
-    if len([value for value in (*call.args, *call.kwargs.values()) if value is not None]) > 1:
+    if any(isinstance(each, Value) or bool(each.any()) for given in call.given[1:] if given is not None
+           for each in (given if isinstance(given, tuple | list) else (given,))):
         raise Unsupported("an initial state is not supported; leave it out, it is zero then")
-    if len(source.axes) != 3:
+    if source.rank != 3:
         raise Unsupported("it must take a sequence (N, T, inputs), not a vector of each; give it all steps")
     if source.batch != (0 if module.batch_first else 1):
         wanted = "(N, T, inputs)" if module.batch_first else "(T, N, inputs)"
         raise Unsupported(f"it must take {wanted} with batch_first={module.batch_first}, but the batch comes on axis "
                           f"{source.batch}; build it with batch_first={not module.batch_first}, or transpose the axes "
                           "before it")
-    op = "rnn" if isinstance(module, nn.RNN) else "gru" if isinstance(module, nn.GRU | ResetBeforeGru) else "lstm"
-    axes = ("batch", "time", "feature") if module.batch_first else ("time", "batch", "feature")
-    value = call.emit(op, (source.node,), axes, module, {"returns": "sequence"})
-    return Value("result", value.node, value.axes, value.sizes)
+    steps = call.emit(Recurrent, (source,), source.batch, module=module)
+    assert steps.places is not None
+    ways = 1 + bool(module.bidirectional)
+    upper = steps.places.flatten()[ends(steps.sizes, ways)].view(ways, -1)
+    lower = torch.full(((module.num_layers - 1) * ways, upper.shape[1]), HIDDEN)
+    cells = torch.full((module.num_layers * ways, module.hidden_size), HIDDEN)
+    return [steps, Value(torch.cat((lower, upper)), 1), Value(cells, 1)]
 
 
 def batch_norm(call: Call) -> Value:
     """A batch normalisation with its running statistics, as a scale and shift for each channel."""
     source, module = call.tensor, call.module
-    if len(source.axes) < 2 or source.batch != 0:
+    if source.rank < 2 or source.batch != 0:
         raise Unsupported("it must take the batch on axis 0 and the channels on axis 1; transpose the axes")
     scale: Tensor = (module.running_var + module.eps).rsqrt()
     if module.affine:
         scale = scale * module.weight.detach()
     shift = -module.running_mean * scale + (module.bias.detach() if module.affine else 0)
-    return call.emit("scale", (source.node,), source.axes, None, {"scale": scale, "shift": shift, "axis": 1})
+    return call.emit(Scale, (source,), 0, scale=scale, shift=shift, axis=1)
 
 
 def pool(call: Call) -> Value:
@@ -106,9 +114,9 @@ def pool(call: Call) -> Value:
 
     kernel = each(options["kernel_size"])
     stride = each(options["stride"]) if options.get("stride") else kernel
-    op = "max_pool" if "max" in call.kind.lower() else "average_pool"
-    return call.emit(op, (source.node,), source.axes, None,
-                     {"kernel": kernel, "stride": stride, "padding": each(options.get("padding", 0))})
+    mode = "max" if "max" in call.kind.lower() else "average"
+    return call.emit(Pool, (source,), 0, mode=mode, kernel=kernel, stride=stride,
+                     padding=each(options.get("padding", 0)))
 
 
 def adaptive(call: Call) -> Value:
@@ -117,7 +125,7 @@ def adaptive(call: Call) -> Value:
     rank = 2 if "2d" in call.kind else 1
     _check_images(source, rank)
     given = call.module.output_size if call.module is not None else call.bind("output_size")["output_size"]
-    came = source.sizes[2:]
+    came = source.sizes[1:]
     sizes = tuple(given) if isinstance(given, Sequence) else (given,) * rank
     sizes = tuple(size if wanted is None else wanted for size, wanted in zip(came, sizes, strict=True))
     if any(size % wanted for size, wanted in zip(came, sizes, strict=True)):
@@ -125,8 +133,8 @@ def adaptive(call: Call) -> Value:
                           f"be {sizes}; pool by fixed windows")
     largest = "max" in call.kind.lower()
     if set(sizes) == {1}:
-        return call.emit("maximum" if largest else "mean", (source.node,), source.axes, None,
-                         {"axes": tuple(range(2, rank + 2)), "keep": True})
+        return call.emit(Reduce, (source,), 0, mode="max" if largest else "mean", axes=tuple(range(2, rank + 2)),
+                         keep=True)
     kernel = tuple(size // wanted for size, wanted in zip(came, sizes, strict=True))
-    return call.emit("max_pool" if largest else "average_pool", (source.node,), source.axes, None,
-                     {"kernel": kernel, "stride": kernel, "padding": (0,) * rank})
+    return call.emit(Pool, (source,), 0, mode="max" if largest else "average", kernel=kernel, stride=kernel,
+                     padding=(0,) * rank)

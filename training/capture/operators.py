@@ -8,6 +8,7 @@ from torch.nn.utils import parametrize
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.capture import activations, axes, layers
 from circulant.training.capture.call import Call, Unsupported, Value
+from circulant.training.capture.graph import Add
 
 __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
 
@@ -44,13 +45,15 @@ def _skip(call: Call) -> Value:
 def _add(call: Call) -> Value:
     if call.kwargs.get("alpha", 1) != 1:
         raise Unsupported(f"alpha={call.kwargs['alpha']!r} is not supported; leave it out")
-    first, other = call.tensor, call.sources[-1]
-    if len(call.sources) != 2 or other.kind != "tensor":
+    pair = [each for each in call.given if isinstance(each, Value)]
+    if len(pair) != 2:
         raise Unsupported("add: it must sum two tensors of the model, not a constant")
-    if (first.axes, first.sizes) != (other.axes, other.sizes):
-        raise Unsupported(f"it must sum two tensors of one shape, not {first.sizes} and {other.sizes}; broadcasting is "
+    first, other = pair
+    if (first.sizes, first.batch) != (other.sizes, other.batch):
+        sizes = (call.shape(each) for each in pair)
+        raise Unsupported(f"it must sum two tensors of one shape, not {' and '.join(map(str, sizes))}; broadcasting is "
                           "not supported")
-    return call.emit("add", (first.node, other.node), first.axes)
+    return call.emit(Add, tuple(pair), first.batch)
 
 
 def _dropout(call: Call) -> Value:
@@ -59,7 +62,7 @@ def _dropout(call: Call) -> Value:
     return call.tensor
 
 
-Handler = Callable[[Call], Value]
+Handler = Callable[[Call], Value | list[Value]]
 
 MODULES: dict[type[nn.Module], Handler] = {
     **activations.MODULES,
@@ -69,19 +72,21 @@ MODULES: dict[type[nn.Module], Handler] = {
     **dict.fromkeys((nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d), layers.pool),
     **dict.fromkeys((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d),
                     layers.adaptive),
-    nn.Flatten: axes.reshape,
+    **dict.fromkeys((nn.Flatten, nn.Unflatten), axes.reshape),
     **dict.fromkeys((nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d), _skip),
 }
 """By class of the module."""
 
 FUNCTIONS: dict[str, Handler] = {
-    **activations.FUNCTIONS, "contiguous": _skip, "getitem": axes.getitem, "cat": axes.cat, "mean": axes.mean,
-    "max": axes.maximum, "amax": axes.maximum, "getattr": axes.attribute,
-    "permute": axes.permute, "transpose": axes.permute, "dropout": _dropout,
-    **dict.fromkeys(("add", "add_", "iadd"), _add),
-    **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze"), axes.reshape),
+    **activations.FUNCTIONS, "mean": axes.mean, "dropout": _dropout, "getitem": axes.getitem,
+    **dict.fromkeys(("max", "amax"), axes.maximum), **dict.fromkeys(("add", "add_", "radd", "iadd"), _add),
+    **dict.fromkeys(("contiguous", "clone", "detach", "data"), _skip),
+    **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "unflatten", "ravel"), axes.reshape),
+    **dict.fromkeys(("permute", "transpose", "swapaxes", "movedim", "t", "T", "mT"), axes.reshape),
+    **dict.fromkeys(("cat", "concat", "concatenate", "stack", "select", "narrow", "unbind", "chunk", "split"),
+                    axes.move),
     **dict.fromkeys(("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d"), layers.pool),
     **dict.fromkeys(("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d"),
                     layers.adaptive),
 }
-"""By name of the function or method."""
+"""By name of the function, method or attribute."""

@@ -1,168 +1,261 @@
-"""The walk over a traced model, which turns its nodes into neutral ones and accounts for each of them."""
-from collections.abc import Callable
+"""The walk over a recorded model, which turns its steps into neutral nodes and accounts for each of them."""
 from typing import Any
 
 import torch
-from torch import Tensor, fx, nn
+from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from circulant.training.blocks.matrices import matrices, owner, storage
-from circulant.training.capture.call import LAST_STEP, Call, Unsupported, Value
-from circulant.training.capture.graph import Graph, Node, simplify
-from circulant.training.capture.lowering import missing, moves_batch
+from circulant.training.capture.axes import indexing
+from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
+from circulant.training.capture.graph import Function, Graph, Input, Move, Node, Relu
+from circulant.training.capture.lowering import missing
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
-from circulant.training.capture.report import ConversionReport, Entry
+from circulant.training.capture.record import Record, Ref, Step, mapped, parts
+from circulant.training.capture.report import NO_LAYER, ConversionReport, Entry
+from circulant.training.capture.simplify import simplify
 
-__all__ = ["INPUT_AXES", "Walk", "kind_of"]
-
-INPUT_AXES = {2: ("batch", "feature"), 3: ("batch", "time", "feature"), 4: ("batch", "feature", "feature", "feature")}
-"""Meanings of the axes of a sample, by their number."""
+__all__ = ["Walk", "kind_of"]
 
 REFUSED_BEFORE = "something before it is refused"
 
+ROW = 1 << 40
+"""Difference of the numbers of one sample and of the next, where the samples of a batch are told apart."""
+
 
 class Walk:
-    """Follows a traced graph from its input to its output.
+    """Follows the steps of a model from its input to its output.
 
     Parameters:
-        needed: the nodes that the output depends on.
-        results: what each node gives for a sample, by its name.
-        failure: why the results end before the output, or nothing.
+        record: of two samples or more.
         title: of the report.
     """
 
-    def __init__(self, model: nn.Module, traced: fx.Graph, needed: set[fx.Node], results: dict[str, Any],
-                 failure: str, title: str) -> None:
-        self.model, self.traced, self.needed, self.results = model, traced, needed, results
-        self.failure, self.title = failure, title
-        self.values: dict[fx.Node, Value] = {}
+    def __init__(self, model: nn.Module, record: Record, title: str) -> None:
+        self.model, self.record, self.title = model, record, title
+        self.values: list[Any] = []
         self.nodes: dict[str, Node] = {}
         self.entries: dict[str, Entry] = {}
+        self._starts: list[tuple[int, str]] = []  # The number of the first value of each node.
+        self._count, self._called = 0, set[int]()
+        self._rows = len(record.steps[0].result)
+        self._tensors = {id(tensor): name for name, tensor in (*model.named_parameters(), *model.named_buffers())}
 
     def run(self) -> tuple[Graph | None, ConversionReport]:
-        visit: dict[str, Callable[[fx.Node, str], Value]] = {
-            "placeholder": self._input, "call_module": self._module, "call_function": self._function,
-            "call_method": self._function, "get_attr": self._tensor, "output": self._output}
-        for node in self.traced.nodes:
-            path = str(node.target) if node.op == "call_module" else ""
-            name = path if path and path not in self.entries else node.name
-            if node in self.needed:
-                self.values[node] = visit[node.op](node, name)
-            elif node.op != "placeholder":
-                self._note(name, self._kind_of(node), "skipped", "its output is not used", None)
-        if any(entry.status == "refused" for entry in self.entries.values()):
-            return None, self.report
-        output = next(value.node for node, value in self.values.items() if node.op == "output")
-        return self._finish(Graph(tuple(self.nodes.values()), output))
+        """The graph, None where anything is refused, and the report."""
+        needed = self.record.needed
+        for number, step in enumerate(self.record.steps):
+            if step.kind == "input":
+                self.values.append(self._input(step))
+            elif number in needed:
+                self.values.append(self._judged(step))
+            else:
+                self._note(step.name, _kind(step), "skipped", "its output is not used", None)
+                self.values.append(Value())
+        output = None if self.record.failure else self._output()
+        if self.record.problem:
+            self._note("forward", "", "refused", self.record.problem, None)
+        if output is None or any(entry.status == "refused" for entry in self.entries.values()):
+            return None, ConversionReport(self.title, tuple(self.entries.values()))
+        left = {output}
+        for node in reversed(self.nodes.values()):
+            left.update(node.inputs if node.name in left else ())
+        graph = self._finish(Graph(tuple(node for node in self.nodes.values() if node.name in left), output))
+        return graph, ConversionReport(self.title, tuple(self.entries.values()))
 
-    @property
-    def report(self) -> ConversionReport:
-        return ConversionReport(self.title, tuple(self.entries.values()))
-
-    def _finish(self, graph: Graph) -> tuple[Graph | None, ConversionReport]:
+    def _finish(self, graph: Graph) -> Graph | None:
         graph, notes = simplify(graph)
-        left, absent, sizes = {node.name for node in graph.nodes}, missing(graph), _sizes(self.model)
+        left = {node.name for node in graph.nodes if not isinstance(node, Move)}
+        absent, sizes = missing(graph), _sizes(self.model)
+        for name in absent.keys() - self.entries.keys():
+            self._note(name, "input", "captured", "", None)
         for name, entry in self.entries.items():
-            if name in left:
-                note = "; ".join(filter(None, (sizes.get(name), notes.get(name), absent.get(name))))
-                status = "captured" if name in absent else entry.status
-                self.entries[name] = Entry(name, entry.kind, status, note, entry.shape)
-            elif name in self.nodes and name not in left:
-                status = "skipped" if notes[name].startswith("dropped") else "folded"
-                self.entries[name] = Entry(name, entry.kind, status, notes[name], entry.shape)
-            if name in left and moves_batch(graph[name]):
-                self.entries[name] = Entry(name, entry.kind, "skipped", "it moves the batch only", entry.shape)
-        return graph, self.report
+            status, note = entry.status, notes.get(name, entry.note)
+            if name in absent:
+                status, note = "captured", absent[name]
+                if entry.kind == "getitem" and note == NO_LAYER:
+                    step = next(step for step in self.record.steps if step.name == name)
+                    status, note = "refused", indexing(step.args[1])
+            elif name in notes and name not in left:
+                status = "skipped" if note.startswith("dropped") else "folded"
+            texts = sizes.get(name) if name in left else "", notes.get(name) if name in absent else "", note
+            note = "; ".join(filter(None, dict.fromkeys(texts)))
+            self.entries[name] = Entry(name, entry.kind, status, note, entry.shape)
+        return None if any(entry.status == "refused" for entry in self.entries.values()) else graph
 
     def _note(self, name: str, kind: str, status: str, note: str, result: Any) -> None:
         shape = " × ".join(["N", *map(str, result.shape[1:])]) if isinstance(result, Tensor) and result.ndim else ""
         self.entries[name] = Entry(name, kind, status, note, shape)
 
-    def _input(self, node: fx.Node, name: str) -> Value:
-        sizes = tuple(self.results[node.name].shape)
-        self.nodes[name] = Node(name, "input", "input", (), (None, *sizes[1:]))
-        return Value("tensor", name, INPUT_AXES[len(sizes)], sizes)
+    def _input(self, step: Step) -> Value:
+        sizes = tuple(step.result.shape[1:])
+        self.nodes[step.name] = Input(name=step.name, kind="input", inputs=(), shape=(None, *sizes))
+        return Value(self._numbered(step.name, sizes))
 
-    def _module(self, node: fx.Node, name: str) -> Value:
-        module = self.model.get_submodule(str(node.target))
-        problem = problem_of(module)
-        if problem is None and name != node.target and any(True for _ in module.parameters()):
-            problem = "it is called more than once; give every call a layer of its own"
-        return self._judge(node, name, module, MODULES.get(parametrize.type_before_parametrizations(module)), problem)
+    def _numbered(self, name: str, sizes: tuple[int, ...]) -> Tensor:
+        """New numbers for the values of a node."""
+        self._starts.append((self._count, name))
+        places = torch.arange(self._count, self._count + torch.Size(sizes).numel()).view(sizes)
+        self._count += places.numel()
+        return places
 
-    def _function(self, node: fx.Node, name: str) -> Value:
-        result = self.results.get(node.name, ())
-        if not isinstance(result, Tensor | tuple) or isinstance(result, torch.Size):
-            self._note(name, self._kind_of(node), "skipped", "a size, which the sample gives", None)
-            return Value("number")
-        handler = FUNCTIONS.get(self._kind_of(node))
-        return self._judge(node, name, None, handler, None if handler else "the function is not supported")
+    def _value(self, part: Any) -> Any:
+        """A value for a reference, all else as it is."""
+        if not isinstance(part, Ref):
+            return part
+        values = self.values[part.step]
+        return values[part.place] if isinstance(values, list) else values
 
-    def _judge(self, node: fx.Node, name: str, module: nn.Module | None, handler: Callable[[Call], Value] | None,
-               problem: str | None) -> Value:
-        """The value of a call, with an entry of what became of it."""
-        kind, result = self._kind_of(node), self.results.get(node.name)
-        result = result[0] if isinstance(result, tuple) else result
-        sources: list[Value] = []
-
-        def value_of(source: fx.Node) -> Any:
-            sources.append(self.values[source])
-            return sources[-1]
-
-        args: Any = fx.node.map_arg(node.args, value_of)
-        kwargs: Any = fx.node.map_arg(node.kwargs, value_of)
-
-        def emit(op: str, inputs: tuple[str, ...], axes: tuple[str, ...], module: nn.Module | None = None,
-                 options: dict[str, Any] | None = None) -> Value:
-            if not isinstance(result, Tensor):
-                raise Unsupported(self.failure)
-            sizes = tuple(result.shape)
-            shape = tuple(None if label == "batch" else size for label, size in zip(axes, sizes, strict=True))
-            self.nodes[name] = Node(name, op=op, kind=kind, inputs=inputs, shape=shape, module=module,
-                                    options=options or {})
-            return Value("tensor", name, axes, sizes)
-
-        unknown = any(source.kind == "unknown" for source in sources)
-        if problem is None and not unknown and handler is not None:
+    def _judged(self, step: Step) -> Any:
+        """The value of a step, or a list of those of all that it gives, with an entry of what became of it."""
+        kind, name, result = _kind(step), step.name, step.result
+        args, kwargs = mapped((step.args, step.kwargs), self._value)
+        taken: list[Value] = [self._value(ref) for ref in step.sources]
+        handler, problem = self._handler(step, taken)
+        if problem is None and all(value.places is not None for value in taken):
             try:
-                value = handler(Call(kind, module=module, sources=tuple(sources), args=args, kwargs=kwargs,
-                                     result=tuple(getattr(result, "shape", ())), emit=emit,
-                                     module_of=lambda source: self.nodes[source].module))
+                values = handler(Call(kind, step.module, args, kwargs, result=result, rows=self._rows,
+                                      emit=lambda *given, **fields: self._emit(step, *given, **fields),
+                                      move=lambda: self._moved(step, taken)))
             except Unsupported as reason:
                 problem = str(reason)
             else:
-                emitted = name in self.nodes
-                self._note(name, kind, "converted" if emitted else "skipped",
-                           "" if emitted else "without effect in evaluation" if module else "selects an output", result)
+                done = name in self.nodes or (isinstance(values, Value) and _moves(values, taken[0], name)) or (
+                    isinstance(values, list) and name in values[0].path)
+                note = ("" if done else "without effect in evaluation" if step.module else
+                        "it moves the batch only" if isinstance(values, Value) and name in values.path else
+                        "without effect")
+                self._note(name, kind, "converted" if done else "skipped", note,
+                           result[0] if isinstance(result, tuple | list) else result)
+                return values
+        self._note(name, kind, "not judged" if problem is None else "refused", problem or REFUSED_BEFORE, None)
+        return Value()
+
+    def _handler(self, step: Step, taken: list[Value]) -> tuple[Any, str | None]:
+        """The handler of a step, and why there is none. A tensor of the model beside ``taken`` is noted there."""
+        module = step.module
+        if module is None:
+            for tensor in dict.fromkeys(map(id, parts((step.args, step.kwargs)))):
+                if name := self._tensors.get(tensor):
+                    self._note(name.replace(".", "_"), "tensor", "refused",
+                               f"{name} is used by itself; only layers may hold tensors", None)
+                    taken.append(Value())
+            handler = FUNCTIONS.get(step.kind)
+            return handler, None if handler else "the function is not supported"
+        problem = problem_of(module)
+        if problem is None and id(module) in self._called and any(True for _ in module.parameters()):
+            problem = "it is called more than once; give every call a layer of its own"
+        self._called.add(id(module))
+        return MODULES.get(parametrize.type_before_parametrizations(module)), problem
+
+    def _emit(self, step: Step, make: type[Node], sources: tuple[Value, ...], batch: int, **fields: Any) -> Value:
+        """The value of a new node, of the shape that the step gave."""
+        result = step.result[0] if isinstance(step.result, tuple) else step.result
+        if not isinstance(result, Tensor):
+            raise Unsupported(self.record.failure)
+        shape = tuple(None if axis == batch else size for axis, size in enumerate(result.shape))
+        inputs, places = tuple(self._node(value) for value in sources), None
+        moved = self.nodes[inputs[0]]
+        if make in (Function, Relu) and isinstance(moved, Move) and len(moved.inputs) == 1:
+            source = self.nodes[moved.inputs[0]]  # What works on each value by itself may as well stand before moves.
+            if torch.equal(moved.places.flatten().sort().values, torch.arange(torch.Size(source.sizes).numel())):
+                inputs, shape, places = moved.inputs, source.shape, moved.places
+        self.nodes[step.name] = node = make(name=step.name, kind=_kind(step), inputs=inputs, shape=shape, **fields)
+        numbers = self._numbered(step.name, node.sizes)
+        if places is not None:
+            return Value(numbers.flatten()[places], batch, sources[0].path)
+        return Value(numbers, batch)
+
+    def _node(self, value: Value) -> str:
+        """The name of the node that gives a value, a new one where the values of others are moved."""
+        if value.refused:
+            raise Unsupported(value.refused)
+        assert value.places is not None
+        flat, starts = value.places.flatten(), torch.tensor([start for start, _ in self._starts])
+        if bool((flat >= HIDDEN).any()):
+            raise Unsupported(f"it must take a tensor, not all that a recurrent layer returns; {LAST_STEP}")
+        of = torch.bucketize(flat, starts, right=True) - 1
+        order = list(dict.fromkeys(of.tolist()))
+        nodes = [self.nodes[self._starts[number][1]] for number in order]
+        before, count = torch.zeros(len(starts), dtype=torch.int64), 0
+        for number, node in zip(order, nodes, strict=True):
+            before[number] = count - starts[number]
+            count += torch.Size(node.sizes).numel()
+        places = (flat + before[of]).view(value.places.shape)
+        if len(nodes) == 1 and (nodes[0].sizes, nodes[0].batch) == (value.sizes, value.batch) and torch.equal(
+                places.flatten(), torch.arange(count)):
+            return nodes[0].name
+        shape: list[int | None] = list(value.sizes)
+        shape.insert(value.batch, None)
+        name = value.path[-1] if value.path else f"{nodes[0].name}.h_n"
+        self.nodes.setdefault(name, Move(name=name, kind="move", inputs=tuple(node.name for node in nodes),
+                                         shape=tuple(shape), places=places, path=value.path))
+        return name
+
+    def _moved(self, step: Step, taken: list[Value]) -> Any:
+        """The result of a function of the numbers of values, in place of the values themselves."""
+        rows = self._rows
+        path = dict.fromkeys(name for value in taken for name in value.path)
+
+        def numbers(part: Any) -> Any:
+            value = self._value(part)
+            if not isinstance(value, Value):
                 return value
-        if problem is not None:
-            self._note(name, kind, "refused", problem, None)
-        else:
-            self._note(name, kind, "not judged", REFUSED_BEFORE, None)
-        return Value("unknown")
+            assert value.places is not None
+            return torch.stack([value.places + row * ROW for row in range(rows)], value.batch)
 
-    def _tensor(self, node: fx.Node, name: str) -> Value:
-        self._note(name, "tensor", "refused", f"{node.target} is used by itself; only layers may hold tensors", None)
-        return Value("unknown")
+        def moved(part: Tensor) -> Value | None:
+            for axis in range(part.ndim):
+                first, *others = part.unbind(axis)
+                if len(others) == rows - 1 and bool((first < ROW).all()) and all(
+                        torch.equal(other, first + row * ROW) for row, other in enumerate(others, 1)):
+                    return Value(first, axis, (*path, step.name), next((each.refused for each in taken), ""))
+            return None
 
-    def _output(self, node: fx.Node, name: str) -> Value:
-        sources = node.all_input_nodes
-        value = self.values[sources[0]] if sources else Value("number")
-        problem = None
-        if not isinstance(node.args[0], fx.Node) or value.kind not in ("tensor", "unknown"):
-            problem = f"it must be one tensor, not what a recurrent layer returns or a collection; {LAST_STEP}"
-        elif value.kind == "tensor" and all(node.op == "input" for node in self.nodes.values()):
+        args, kwargs = mapped((step.args, step.kwargs), numbers)
+        try:
+            found = step.called(*args, **kwargs)
+        except (RuntimeError, IndexError, TypeError, ValueError):
+            found = None
+        if found is None or (step.result is None and isinstance(found, Tensor) and moved(found) is not None):
+            raise Unsupported(self.record.failure)  # numbers lie in another way, and may have a view that values lack
+        if isinstance(found, Tensor):
+            return moved(found)
+        values = [moved(part) for part in found]
+        return None if None in values else values
+
+    def _output(self) -> str | None:
+        """The name of the output, None where it is refused."""
+        given: Any = self.record.output
+        while isinstance(given, dict | tuple | list) and len(given) == 1:
+            given = next(iter(given.values() if isinstance(given, dict) else given))
+        step = self.record.steps[given.step] if isinstance(given, Ref) else None
+        value = self._value(given)
+        if isinstance(given, Tensor) or (step is not None and len(self.nodes) == 1 and value.places is not None):
             problem = "it must come from at least one layer"
-        elif value.kind == "tensor" and value.axes[0] != "batch":
+        elif step is None or (step.module is not None and given.place):
+            problem = f"it must be one tensor, not what a recurrent layer returns or a collection; {LAST_STEP}"
+        elif value.places is None:
+            return None
+        elif value.batch:
             problem = "the batch must be its first axis; transpose it"
-        if problem:
-            self._note("output", "", "refused", problem, None)
-        return value
+        else:
+            try:
+                return self._node(value)
+            except Unsupported as reason:
+                problem = str(reason)
+        self._note("output", "", "refused", problem, None)
+        return None
 
-    def _kind_of(self, node: fx.Node) -> str:
-        if node.op == "call_module":
-            return kind_of(self.model.get_submodule(str(node.target)))
-        return str(node.target) if node.op == "call_method" else getattr(node.target, "__name__", str(node.target))
+
+def _moves(value: Value, source: Value, name: str) -> bool:
+    """Whether a call does more to a single sample than nothing."""
+    return name in value.path and (value.places is None or source.places is None or not torch.equal(
+        value.places, source.places))
+
+
+def _kind(step: Step) -> str:
+    return kind_of(step.module) if step.module is not None else step.kind
 
 
 def _sizes(model: nn.Module) -> dict[str, str]:
@@ -176,7 +269,7 @@ def _sizes(model: nn.Module) -> dict[str, str]:
             padding += f", less with k = {1 << sides[name].bit_length() - 1}"
         texts.setdefault(owner(name), []).append(f"k = {matrix.block_size}{padding}" if matrix.block_size > 1 else
                                                  "dense")
-    return {module: "; ".join(dict.fromkeys(parts)) for module, parts in texts.items()}
+    return {module: "; ".join(dict.fromkeys(found)) for module, found in texts.items()}
 
 
 def kind_of(module: nn.Module) -> str:

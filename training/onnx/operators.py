@@ -1,6 +1,6 @@
 """Operators of ONNX in torch, so that the capture of a module understands them."""
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ from torch.nn import functional
 
 from circulant.training.onnx.graph import OnnxGraph, OnnxNode
 from circulant.training.onnx.modules import bias_behind
-from circulant.training.onnx.recurrent import Ends, Steps
 
 __all__ = ["OPERATORS", "Call"]
 
@@ -99,12 +98,10 @@ def _module(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
 
 
 def _recurrent(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
+    """Y (T, directions, N, hidden), and the last states."""
     out, states = module(call.data(values))
-    if call.node.op == "LSTM":
-        states = states[0]
     ways = 1 + (call.node.attributes.get("direction") == "bidirectional")
-    used = any(name and (call.graph.users(name) or name == call.graph.output) for name in call.node.outputs[1:2])
-    return Steps(out, ways), Ends(tuple(states[n - ways] for n in range(ways)) if used else ())
+    return out.unflatten(-1, (ways, -1)).transpose(1, 2), *(states if isinstance(states, tuple) else (states,))
 
 
 def _same(call: Call, module: Any, values: dict[str, Any]) -> Any:
@@ -113,50 +110,26 @@ def _same(call: Call, module: Any, values: dict[str, Any]) -> Any:
 
 def _reshape(call: Call, module: Any, values: dict[str, Any]) -> Any:
     """Reshape, Flatten, Squeeze, Unsqueeze."""
-    x = call.data(values)
-    if isinstance(x, Steps):
-        if x.moved or (x.directions == 1 and call.node.op == "Squeeze"):
-            return x.out
-        raise call.node.refused("the directions of a recurrent node must be squeezed or brought behind the batch; "
-                                "export it from torch, or with Squeeze or Transpose and Reshape behind it")
-    if isinstance(x, Ends):
-        if len(x.states) == 1:
-            return x.states[0]
-        raise call.node.refused("the last states of both directions must be taken one by one with Gather")
     batch = call.batch_of_reshaped(call.batch[call.node.inputs[0]])
-    shape = [-1 if axis == batch else size for axis, size in enumerate(call.result)]
-    return x.reshape(shape)
+    return call.data(values).reshape([-1 if axis == batch else size for axis, size in enumerate(call.result)])
 
 
 def _transpose(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    x, order = call.data(values), call.permutation
-    if isinstance(x, Steps):
-        if order != [0, 2, 1, 3]:
-            raise call.node.refused(f"of a recurrent node it may only bring the directions behind the batch, (0, 2, 1, "
-                                    f"3), not {tuple(order)}; squeeze them first")
-        return Steps(x.out, x.directions, moved=True)
-    return x.permute(order)
+    return call.data(values).permute(call.permutation)
 
 
 def _gather(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    """A state of a recurrent node, or the last step of a sequence."""
+    """A state or direction of a recurrent node, or the last step of a sequence."""
     x, axis, at = call.data(values), call.node.attributes.get("axis", 0), call.number(1)
-    if isinstance(x, Ends) and axis == 0 and isinstance(at, int):
-        return x.states[at]
-    size = call.graph.shapes[call.node.inputs[0]][axis]
-    if isinstance(x, Steps | Ends) or not isinstance(at, int) or at % size != size - 1:
+    rank = len(call.graph.shapes[call.node.inputs[0]])
+    if not isinstance(at, int) or axis % rank == call.batch[call.node.inputs[0]]:
         raise call.node.refused(f"it must take the last step of a sequence, not number {at} of axis {axis}; take "
                                 "out[:, -1]")
-    rank = len(call.graph.shapes[call.node.inputs[0]])
-    return x[tuple(-1 if each == axis % rank else slice(None) for each in range(axis % rank + 1))]
+    return x[tuple(at if each == axis % rank else slice(None) for each in range(axis % rank + 1))]
 
 
 def _concat(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    """States of recurrent nodes: those of several nodes one behind the other, or of both directions side by side."""
-    parts, axis = [call.data(values, n) for n in range(len(call.node.inputs))], call.node.attributes["axis"]
-    if all(isinstance(part, Ends) for part in parts) and axis == 0:
-        return Ends(tuple(state for part in parts for state in part.states))
-    return torch.cat(parts, axis)
+    return torch.cat([call.data(values, n) for n in range(len(call.node.inputs))], call.node.attributes["axis"])
 
 
 def _add(call: Call, module: Any, values: dict[str, Any]) -> Any:
@@ -191,12 +164,9 @@ def _hard_sigmoid(call: Call, module: Any, values: dict[str, Any]) -> Any:
 
 
 def _clip(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    """A clip, or a quantizer, which may also stand right behind a recurrent node."""
+    """A clip, or a quantizer."""
     if module is not None:
-        x = call.data(values)
-        if isinstance(x, Steps):
-            return replace(x, out=module(x.out))
-        return Ends(tuple(map(module, x.states))) if isinstance(x, Ends) else module(x)
+        return module(call.data(values))
     options = call.node.attributes
     low, high = options.get("min", call.number(1)), options.get("max", call.number(2))
     return torch.clamp(call.data(values), low, high)

@@ -1,5 +1,4 @@
-"""LSTM and GRU of ONNX as modules of torch, and what their results are called there."""
-from dataclasses import dataclass
+"""LSTM and GRU of ONNX as modules of torch."""
 from typing import Any
 
 import numpy as np
@@ -12,32 +11,12 @@ from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.quantizer import set_grids
 from circulant.training.onnx.graph import OnnxGraph, OnnxNode
 
-__all__ = ["Ends", "Steps", "grids", "recurrent"]
+__all__ = ["grids", "recurrent"]
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 """For each gate in torch's order its place in ONNX: i, o, f, c there are i, f, c, o here; z, r, n are r, z, n."""
 
 FUNCTIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
-
-
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """The result Y of a recurrent node, (T, directions, N, hidden) there, (T, N, directions · hidden) here.
-
-    Parameters:
-        moved: whether the directions have been brought behind the batch.
-    """
-
-    out: Any
-    directions: int
-    moved: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Ends:
-    """The result Y_h of recurrent nodes: the last state of each direction."""
-
-    states: tuple[Any, ...]
 
 
 def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:

@@ -5,6 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from circulant.training.capture import capture, inspect
+from circulant.training.capture.graph import Input, Linear
 from circulant.training.capture.lowering import lower
 from tests.training.capture.test_trace import Net, check
 
@@ -24,7 +25,7 @@ def test_functions_become_layers(function, wanted):
     model = Net(lambda m, x: m.b(m.f(x) if modules else function(x)), b=nn.Linear(12, 2), **modules)
     graph, report = check(model, torch.randn(3, 12))
     assert report.exportable, str(report)
-    layer = lower(graph).layers[0]
+    layer = lower(graph).model("net").layers[0]
     assert (layer.kind, layer.function, layer.parameters) == ("activation", *wanted)
 
 
@@ -33,20 +34,20 @@ def test_between_convolutions_and_steps():
                            nn.Linear(24, 2))
     graph, report = check(images, torch.randn(3, 2, 6, 8))
     assert report.exportable, str(report)
-    assert [layer.kind for layer in lower(graph).layers] == [
+    assert [layer.kind for layer in lower(graph).model("net").layers] == [
         "conv", "activation", "pool", "activation", "flatten", "linear"]
     steps = Net(lambda m, x: F.hardtanh(m.fc(m.rnn(x)[0]))[:, -1], rnn=nn.GRU(8, 4, batch_first=True),
                 fc=nn.Linear(4, 2))
     graph, report = check(steps, torch.randn(3, 5, 8))
     assert report.exportable, str(report)
-    assert [(layer.kind, getattr(layer, "returns", "")) for layer in lower(graph).layers] == [
+    assert [(layer.kind, getattr(layer, "returns", "")) for layer in lower(graph).model("net").layers] == [
         ("gru", "last"), ("linear", ""), ("activation", "")]
 
 
 @pytest.mark.parametrize(("last", "dropped"), [(nn.Softmax(-1), "softmax"), (nn.LogSoftmax(1), "log_softmax")])
 def test_a_last_softmax_is_dropped(last, dropped):
     graph, report = capture(nn.Sequential(nn.Linear(8, 4), last), torch.zeros(2, 8))
-    assert (graph.dropped, [node.op for node in graph.nodes]) == (dropped, ["input", "linear"])
+    assert (graph.dropped, [type(node) for node in graph.nodes]) == (dropped, [Input, Linear])
     assert [(entry.status, entry.note) for entry in report][1] == (
         "skipped", "dropped: the greatest output stays the greatest")
 
@@ -80,5 +81,5 @@ def test_samples_become_sequences(shape, view, wanted):
                 fc=nn.Linear(4, 2))
     graph, report = check(model, torch.randn(shape))
     assert report.exportable, str(report)
-    lowered = lower(graph)
-    assert (lowered.shape, lowered.start.size, lowered.start.sequence) == (wanted, 8, True)
+    made = lower(graph).model("net")
+    assert (made.shape, made.flow.size, made.sequence) == (wanted, 8, True)

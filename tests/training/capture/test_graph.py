@@ -5,6 +5,8 @@ from torch import nn
 
 from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
+from circulant.training.capture.graph import Input, Linear, Scale
+from tests import neutral
 
 K = 4
 
@@ -26,7 +28,7 @@ def simplified(model, x):
     graph, report = capture(model, x)
     report.require()
     with torch.no_grad():
-        torch.testing.assert_close(graph.run(x), model(x), rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(neutral.run(graph, x), model(x), rtol=1e-10, atol=1e-10)
     return graph, {entry.name: entry for entry in report}
 
 
@@ -52,13 +54,13 @@ def test_a_norm_folds_where_the_structure_allows(layer, norm, shape, channels, k
     model = compress(model, k) if k > 1 else model
     graph, entries = simplified(model, torch.randn(shape, dtype=torch.float64))
     source = graph["0"]
-    assert source.options["first"].shape[-1] == k, "the matrix must stay in the set"
+    assert source.first.shape[-1] == k, "the matrix must stay in the set"
     if folds:
-        assert [node.op for node in graph.nodes[1:]] == [source.op]
+        assert graph.nodes[1:] == (source,)
         assert (entries["1"].status, entries["1"].note) == ("folded", "into 0, exactly")
     else:
-        assert [node.op for node in graph.nodes[1:]] == [source.op, "scale"]
-        assert not source.options["bias"].any(), "the bias must move into the shift"
+        assert [type(node) for node in graph.nodes[1:]] == [type(source), Scale]
+        assert not source.bias.any(), "the bias must move into the shift"
         assert "differs within the blocks of 4 of 0" in entries["1"].note
 
 
@@ -82,7 +84,7 @@ def test_a_matrix_that_others_use_is_not_changed():
     model = Branch().double().eval()
     model.norm.running_var.fill_(3.0)
     graph, entries = simplified(model, torch.randn(3, 8, dtype=torch.float64))
-    assert torch.equal(graph["fc"].options["bias"], model.fc.bias)
+    assert torch.equal(graph["fc"].bias, model.fc.bias)
     assert entries["norm"].status == "converted"
 
 
@@ -92,7 +94,7 @@ def test_two_norms_in_a_row():
         nn.init.uniform_(norm.running_var, 0.5, 2)
         nn.init.normal_(norm.running_mean)
     graph, _ = simplified(model, torch.randn(3, 8, dtype=torch.float64))
-    assert [node.op for node in graph.nodes] == ["input", "linear"]
+    assert [type(node) for node in graph.nodes] == [Input, Linear]
     simplified(compress(model, 8), torch.randn(3, 8, dtype=torch.float64))
 
 

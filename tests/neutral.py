@@ -1,0 +1,91 @@
+"""The meaning of the neutral graph, by torch, to be compared with that of the model that it was captured from."""
+from functools import singledispatch
+
+import torch
+from torch.nn import functional
+
+from circulant.training.capture import graph as neutral
+
+FUNCTIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "hard_sigmoid": functional.hardsigmoid,
+             "hard_tanh": functional.hardtanh, "leaky_relu": functional.leaky_relu, "clip": torch.clamp}
+
+
+def run(graph, x):
+    """The output of a graph for inputs x."""
+    values = {}
+    for node in graph.nodes:
+        given = [values[name] for name in node.inputs] or [x]
+        if isinstance(node, neutral.Move):
+            flat = torch.cat([each.movedim(graph[name].batch, 0).flatten(1)
+                              for name, each in zip(node.inputs, given, strict=True)], 1)
+            values[node.name] = flat[:, node.places].movedim(0, node.batch)
+        else:
+            y = compute(node, *given)
+            values[node.name] = functional.relu(y) if getattr(node, "relu", False) else y
+    return values[graph.output]
+
+
+@singledispatch
+def compute(node, x):
+    """The result of a node, without the ReLU that has become part of it."""
+    raise TypeError(type(node).__name__)
+
+
+@compute.register
+def _(node: neutral.Input, x):
+    return x
+
+
+@compute.register
+def _(node: neutral.Linear, x):
+    return functional.linear(x, node.constraint(node.first).to(x), node.bias.to(x))
+
+
+@compute.register
+def _(node: neutral.Conv, x):
+    convolve = functional.conv2d if len(node.stride) == 2 else functional.conv1d
+    return convolve(x, node.constraint(node.first).to(x), node.bias.to(x), node.stride, node.padding)
+
+
+@compute.register
+def _(node: neutral.Scale, x):
+    scale, shift = (part.to(x).view(-1, *(1,) * (x.ndim - 1 - node.axis)) for part in (node.scale, node.shift))
+    return x * scale + shift
+
+
+@compute.register
+def _(node: neutral.Recurrent, x):
+    steps, states = node.module(x)
+    last = states[0] if isinstance(states, tuple) else states  # (layers · directions, N, outputs)
+    return steps if node.returns == "sequence" else torch.cat(tuple(last[-node.ways:]), -1)
+
+
+@compute.register
+def _(node: neutral.Relu, x):
+    return functional.relu(x)
+
+
+@compute.register
+def _(node: neutral.Function, x):
+    return FUNCTIONS[node.function](x, *node.parameters)
+
+
+@compute.register
+def _(node: neutral.Softmax, x):
+    return (functional.log_softmax if node.log else functional.softmax)(x, -1)
+
+
+@compute.register
+def _(node: neutral.Pool, x):
+    name = f"{'max' if node.mode == 'max' else 'avg'}_pool{len(node.kernel)}d"
+    return getattr(functional, name)(x, node.kernel, node.stride, node.padding)
+
+
+@compute.register
+def _(node: neutral.Reduce, x):
+    return (x.mean if node.mode == "mean" else x.amax)(node.axes, keepdim=node.keep)
+
+
+@compute.register
+def _(node: neutral.Add, x, other=None):
+    return x + (x if other is None else other)

@@ -1,0 +1,248 @@
+"""Builder of the reference: streams of values between layers, and the layers, whose sizes are known at the end."""
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.stages import Unbuilt, chained
+from circulant.sim.kinds.concat import FloatConcat
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.real.float_model import Bidirectional, Model, Residual, Stage
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Input, free_name, linked
+from circulant.sim.shape.graph import Node as Edge
+from circulant.sim.shape.layer import OverImages
+from circulant.sim.shape.window import Flow
+from circulant.training.capture.graph import Graph, Move, Node
+from circulant.training.capture.report import NO_LAYER
+from circulant.training.capture.simplify import ends
+from circulant.training.capture.streams import Form, Places, Stream, flattening, grid_of, joined, unchanged
+
+__all__ = ["LONGEST", "Builder"]
+
+LONGEST = 60
+"""Characters of a layer's name: it becomes part of names of files, of Verilog modules and of C."""
+
+
+class Builder:
+    """Layers that the nodes of a graph become, in its order.
+
+    Members:
+        streams: of the nodes that are no moves, by name.
+        formats: by activation layer that of its outputs, where a quantizer says it.
+        grids: by matrix the format on whose grid its weights lie, where a quantizer says it.
+        problems: the nodes that have no layer, with the reason; each is judged by itself.
+
+    Parameters:
+        judging: only `problems` are wanted.
+    """
+
+    def __init__(self, graph: Graph, *, judging: bool = False) -> None:
+        self.graph, self.judging = graph, judging
+        self.problems = dict[str, str]()
+        self.formats, self.grids = dict[str, Format](), dict[str, Format]()
+        self.streams = dict[str, Stream]()
+        self._made: list[tuple[Callable[[], Stage], tuple[str, ...]]] = []
+        self._nodes, self._behind = dict[str, str](), dict[str, set[str]]()  # By the names of layers.
+        self._extra = dict[tuple[str, object], Stream]()
+        self._output = ""
+
+    def model(self, name: str) -> Model:
+        """The reference, where there are no problems."""
+        entry, start = self.graph.nodes[0], free_name("input", self._nodes)
+        nodes: list[Edge] = []
+        for make, sources in self._made:
+            layer = make()
+            taken = tuple(start if source == entry.name else source for source in sources)
+            nodes += linked([layer], taken[0]) if hasattr(layer, "nodes") else [Edge(layer, taken)]
+        form = self.streams[entry.name].form
+        assert form.flow is not None
+        plain = form.flow.grid is None and len(entry.sizes) == 1 + form.flow.sequence and form.shape == entry.sizes
+        shape = () if plain else form.shape if form.flow.grid else entry.sizes
+        return Model(name, (Input(start, form.flow, shape),), tuple(nodes), (self._output,))
+
+    def problem(self, name: str, reason: str = NO_LAYER) -> None:
+        """Note that a node has no layer."""
+        self.problems.setdefault(name, reason)
+
+    def give(self, node: str, kind: str, source: Stream, make: Callable[[str, Flow], Stage], form: Form, *,
+             order: Places | None = None, others: tuple[Stream, ...] = (), path: str = "") -> Stream:
+        """The stream of a new layer.
+
+        Parameters:
+            node: what it is made of.
+            kind: begins its name where that of the node is none.
+            make: from its name and the flow that comes to it.
+            form: of what it gives.
+            order: of that; as torch has it where none is given.
+            others: further sources.
+            path: what it is called after, where that is not the node.
+        """
+        name, sources = self._name(path or node, kind), (source, *others)
+
+        def made() -> Stage:
+            assert source.form.flow is not None
+            return make(name, source.form.flow)
+
+        self._made.append((made, tuple(each.name for each in sources)))
+        self._nodes[name] = node
+        self._behind[name] = {name}.union(*(self._behind.get(each.name, set()) for each in sources))
+        return Stream(name, form, np.arange(int(np.prod(form.shape))) if order is None else order)
+
+    def behind(self, stream: Stream) -> int:
+        """How many layers a stream has come through."""
+        return len(self._behind.get(stream.name, ()))
+
+    def fresh(self, node: Node) -> Stream:
+        """The values of an input, or of a node without a layer: what follows is judged by itself."""
+        return Stream(node.name, Form(), np.arange(int(np.prod(node.sizes))))
+
+    def source(self, name: str) -> tuple[Stream, Places]:
+        """The stream of what a node takes, and the numbers of the values that come, in the shape in which they come."""
+        node = self.graph[name]
+        if not isinstance(node, Move):
+            return self.streams[name], np.arange(int(np.prod(node.sizes))).reshape(node.sizes)
+        parts = [self.streams[each] for each in node.inputs]
+        stream = parts[0] if len(parts) == 1 else joined(name, parts) or self.fresh(node)
+        return stream, node.places.numpy()
+
+    def single(self, node: Node, number: int = 0) -> Stream:
+        """The stream of a node that works on each value by itself."""
+        stream, places = self.source(node.inputs[number])
+        if (found := stream.moved(places)) is not None:
+            return self.settled(found)
+        self.astray(node, node.inputs[number])
+        return Stream("", Form(), np.arange(places.size))
+
+    def taken(self, node: Node, number: int = 0, *, images: bool = False, sequence: bool = False) -> Stream:
+        """The stream of a node that takes images, or else vectors and sequences of them, or sequences alone."""
+        name = node.inputs[number]
+        stream, places = self.source(name)
+        at, form = stream.at(places), stream.form
+        if form.flow is None:
+            fits = form.become(at, images=images)
+        elif images:
+            fits = unchanged(at) and form.flow.grid == grid_of(at.shape) and at.shape[0] == form.flow.size
+        elif form.flow.grid is None:
+            fits = unchanged(at) and at.shape[-1] == form.flow.size
+        elif (found := flattening(at, form.flow)) and (found[1] or not sequence):
+            return self._flat(name, self.settled(stream), *found)
+        else:
+            fits = False
+        if fits and form.flow is not None and (form.flow.sequence or not sequence):
+            return self.settled(stream)
+        self.astray(node, name, images=not images and form.flow is not None and form.flow.grid is not None)
+        virtual = Stream("", Form(), np.arange(places.size))
+        virtual.form.become(virtual.order.reshape(places.shape), images=images)
+        return virtual
+
+    def end(self) -> None:
+        """Take the output, whose axes of one element do not count."""
+        name = self.graph.output
+        stream, places = self.source(name)
+        at, form = stream.at(places), stream.form
+        many = [size for size in at.shape if size > 1]
+        if form.flow is None and form.become(at, images=False):
+            self._output = self.settled(stream).name
+        elif form.flow is not None and form.flow.grid is not None and (
+                found := flattening(at, form.flow) or flattening(at.reshape(many or [1]), form.flow)):
+            self._output = self._flat(name, self.settled(stream), *found).name
+        elif form.flow is not None and form.flow.grid is None and unchanged(at) and many == [
+                size for size in form.shape if size > 1]:
+            self._output = self.settled(stream).name
+        else:
+            self.astray(self.graph[name], name, images=form.flow is not None and form.flow.grid is not None)
+
+    def settled(self, stream: Stream) -> Stream:
+        """A stream, its parts put side by side."""
+        if not stream.parts:
+            return stream
+        key, (first, *others) = (stream.name, "joined"), stream.parts
+        if key not in self._extra:
+            sizes = tuple(part.form.flow.size for part in stream.parts if part.form.flow is not None)
+            self._extra[key] = self.give(stream.name, "concat", first, lambda name, flow: FloatConcat(name, sizes),
+                                         stream.form, others=tuple(others))
+        return Stream(self._extra[key].name, stream.form, stream.order)
+
+    def _flat(self, name: str, stream: Stream, order: str, rows: bool) -> Stream:
+        """The stream of the layer that flattens images, one for all that take it."""
+        flow, key = stream.form.flow, (stream.name, (order, rows))
+        assert flow is not None and flow.grid is not None
+        if key not in self._extra:
+            grid = flow.grid
+            self._extra[key] = self.give(
+                name, "flatten", stream, lambda name, flow: FloatFlatten(name, flow.size, grid, order, rows),
+                Form.of(Flow(FloatFlatten("", flow.size, grid, order, rows).outputs, sequence=rows), grid[0]),
+                path=name if isinstance(self.graph[name], Move) else f"{name}_flat")
+        return self._extra[key]
+
+    def astray(self, node: Node, name: str, *, images: bool = False) -> None:
+        """Note that a node cannot take the values that come from another one as they come.
+
+        Parameters:
+            images: whether they are images, which it does not take.
+        """
+        came = self.graph[name]
+        if isinstance(came, Move):
+            sizes = self.graph[came.inputs[0]].sizes
+            last = len(sizes) == 2 and np.array_equal(came.places.flatten(), ends(sizes, 1))
+            for each in came.path or (node.name,):
+                self.problem(each, f"{NO_LAYER}; take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)"
+                             if last else NO_LAYER)
+        else:
+            self.problem(name if images else node.name,
+                         f"{NO_LAYER} for images behind it; flatten them" if images else NO_LAYER)
+
+    def note_grid(self, name: str, sizes: set[int], **grids: Format | None) -> None:
+        """Keep the formats of a layer's matrices.
+
+        Raises:
+            Refusal: when the layer is block-circulant, so that spectra are stored in place of its weights.
+        """
+        known = {} if self.judging else {f"{name}.{role}": grid for role, grid in grids.items() if grid is not None}
+        if known and sizes != {1}:
+            raise Refusal(f"A layer whose weights have a quantizer must be dense, as one of blocks stores spectra "
+                          f"instead of weights, but {name!r} has blocks of {max(sizes)}; import it without "
+                          "quantizers: from_onnx(path, x, quantizers=False)")
+        self.grids |= known
+
+    def _name(self, path: str, kind: str) -> str:
+        """A name that no other layer has: letters, digits and underscores, the first a letter."""
+        name = re.sub(r"\W", "_", path, flags=re.ASCII).strip("_")
+        if not name[:1].isalpha():
+            name = f"{kind}_{name}"
+        name = name[:LONGEST].rstrip("_")
+        return name if name not in self._nodes else next(
+            other for n in range(2, len(self._nodes) + 3) if (other := f"{name}_{n}") not in self._nodes)
+
+    def check_circuit(self) -> None:
+        """Note what no circuit is built for."""
+        def residual(layer: Any, flow: Flow, before: list[Any], body: list[Any], shortcut: list[Any]) -> Residual:
+            return Residual(layer.name, flow.size, flow.grid, body=tuple(body), shortcut=tuple(shortcut),
+                            relu=layer.relu)
+
+        try:
+            found = chained(self.model("model"), residual, Bidirectional)
+        except Unbuilt as refusal:
+            self.problem(self._nodes[refusal.layer.partition(".")[0]], str(refusal))
+            return
+        for stage in found:
+            vectors = stage.kind == "residual" and stage.grid is None
+            for layer in _within(stage):
+                if layer.kind == "residual":
+                    self.problem(self._nodes[layer.name], f"{NO_LAYER} for a value and itself; double what is before")
+                elif not (getattr(layer, "stepwise", False) or (not vectors and isinstance(layer, OverImages))):
+                    self.problem(self._nodes[layer.name], f"{NO_LAYER} within a sum of vectors; only Linear, "
+                                 "activations and batch normalisation may stand there" if vectors else
+                                 f"{NO_LAYER} within a sum of images")
+
+
+def _within(stage: Any) -> Iterator[Any]:
+    """The layers of the branches of a sum, and of those within them; a sum without any."""
+    parts = (*stage.body, *stage.shortcut) if stage.kind == "residual" else ()
+    for part in parts:
+        yield from _within(part) if part.kind == "residual" else (part,)
+    if stage.kind == "residual" and not parts:
+        yield stage
