@@ -175,7 +175,7 @@ def test_the_port_is_open_only_when_it_is_held_and_all_is_done():
 
 def test_the_port_stays_closed_while_a_vector_that_was_cut_short_is_filled_up():
     """For longer than a pipeline takes to be empty: of 90 beats one comes."""
-    layer, cycles = layers.gru(3, k=1, inputs=90, hidden=1), 240
+    layer, cycles = layers.gru(3, k=1, inputs=90, hidden=1), 480
     golden = Network.chain("long vectors", 90, True, (layer,))
     top = Top(golden, plan(golden, 20), reloadable=True)
     shown = trace(top, {
@@ -206,13 +206,13 @@ def test_windows_do_not_overlap_and_are_aligned():
     (layers.gru(4, k=4, inputs=6, hidden=10), "must have the kind lstm as the design has, not gru"),
     (replace(layers.lstm(4, k=4, inputs=6, hidden=10), sigmoid=fit_pwl("sigmoid", layers.PRE, layers.STATE, 32)),
      r"must have sigmoid.segments \d+ as the design has, not \d+"),
-    (layers.lstm(4, k=4, inputs=7, hidden=10), "the structure of the design's, 1 layers for sequences of 6, but 'n' "
-                                               "has 1 layers for sequences of 7; generate"),
+    (layers.lstm(4, k=4, inputs=7, hidden=10), "the structure of the design's, 1 layers for sequences of vectors of "
+                                               "6 values, but 'n' has 1 layers for sequences of vectors of 7 values;"),
 ])
 def test_a_network_of_another_structure_is_refused(other, rule):
     golden, plans, top = made("an LSTM", 1)
     with pytest.raises(Refusal, match=rule):
-        writes(design(golden, plans, top), Network.chain("n", other.flow.size, True, (other,)))
+        writes(design(golden, plans, top), Network.chain("n", other.inputs, True, (other,)))
 
 
 def test_a_design_with_fixed_images_is_refused():
