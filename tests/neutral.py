@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from circulant.training.capture import graph as neutral
 
-FUNCTIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "hard_sigmoid": functional.hardsigmoid,
+FUNCTIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "hard_sigmoid": functional.hardsigmoid,
              "hard_tanh": functional.hardtanh, "leaky_relu": functional.leaky_relu, "clip": torch.clamp}
 
 
@@ -58,11 +58,6 @@ def _(node: neutral.Recurrent, x):
     steps, states = node.module(x)
     last = states[0] if isinstance(states, tuple) else states  # (layers · directions, N, outputs)
     return steps if node.returns == "sequence" else torch.cat(tuple(last[-node.ways:]), -1)
-
-
-@compute.register
-def _(node: neutral.Relu, x):
-    return functional.relu(x)
 
 
 @compute.register

@@ -7,15 +7,14 @@ from torch import nn
 from circulant.sim.arith.activation import exact_function
 from circulant.sim.refusal import Refusal
 from circulant.training.capture.call import Call, Unsupported, Value
-from circulant.training.capture.graph import Function, Relu, Softmax
+from circulant.training.capture.graph import Function, Softmax
 from circulant.training.models.quantizer import Quantizer
 
 __all__ = ["FUNCTIONS", "MODULES"]
 
 
 def _relu(call: Call) -> Value:
-    source = call.tensor
-    return call.emit(Relu, (source,), source.batch)
+    return call.emit(Function, (call.tensor,), call.tensor.batch, function="relu")
 
 
 def _named(function: str, **parameters: float) -> Callable[[Call], Value]:

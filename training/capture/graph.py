@@ -10,7 +10,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
 __all__ = ["Add", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Move", "Node", "Pool", "Recurrent",
-           "Reduce", "Relu", "Scale", "Softmax"]
+           "Reduce", "Scale", "Softmax"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,11 +98,6 @@ class Recurrent(Node):
     def ways(self) -> int:
         """Directions."""
         return 1 + bool(self.module.bidirectional)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Relu(Node):
-    """max(0, x)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -67,16 +67,10 @@ def _(node: neutral.Softmax, to: Builder) -> None:
 
 
 @lowered.register
-def _(node: neutral.Relu, to: Builder) -> Stream:
-    source = to.single(node)
-    return to.give(node.name, "relu", source, lambda name, flow: FloatActivation(name, flow.size, "relu"), source.form,
-                   order=source.order)
-
-
-@lowered.register
 def _(node: neutral.Function, to: Builder) -> Stream:
     source = to.single(node)
-    made = to.give(node.name, "activation", source, lambda name, flow: FloatActivation(
+    kind = "relu" if node.function == "relu" else "activation"
+    made = to.give(node.name, kind, source, lambda name, flow: FloatActivation(
         name, flow.size, node.function, node.parameters), source.form, order=source.order)
     if node.format:
         to.formats[made.name] = node.format

@@ -5,11 +5,11 @@ from typing import Any
 import torch
 
 from circulant.training.capture import graph as neutral
-from circulant.training.capture.graph import Graph, Linear, Move, Node, Recurrent, Scale
+from circulant.training.capture.graph import Function, Graph, Linear, Move, Node, Recurrent, Scale
 
 __all__ = ["ends", "simplify"]
 
-STEPWISE = Linear, neutral.Relu, neutral.Function
+STEPWISE = Linear, Function
 """Nodes that treat every step alike, so that the last step may as well be taken before them."""
 
 RECTIFIED = Linear, neutral.Conv, Scale, neutral.Add
@@ -28,14 +28,15 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
         The graph, and for each name what became of it, where a node went or changed.
     """
     notes: dict[str, str] = {}
-    for kind in (Scale, Recurrent, neutral.Relu):
+    for kind in (Scale, Recurrent, Function):
         for name in [node.name for node in graph.nodes if isinstance(node, kind)]:
             node: Any = graph[name]  # what it takes may have changed
             if kind is Scale:
                 graph, notes[name] = _fold(graph, node)
             elif kind is Recurrent:
                 graph = _ended(graph, node, notes)
-            elif isinstance(source := graph[node.inputs[0]], RECTIFIED) and len(graph.users(source.name)) == 1:
+            elif node.function == "relu" and isinstance(source := graph[node.inputs[0]], RECTIFIED) and (
+                    len(graph.users(source.name)) == 1):
                 graph = graph.having(replace(source, relu=True)).without(node)
                 notes[name] = f"into {source.name}"
     last = graph[graph.output]

@@ -8,7 +8,7 @@ from torch.nn.utils import parametrize
 from circulant.training.blocks.matrices import matrices, owner, storage
 from circulant.training.capture.axes import indexing
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
-from circulant.training.capture.graph import Function, Graph, Input, Move, Node, Relu
+from circulant.training.capture.graph import Function, Graph, Input, Move, Node
 from circulant.training.capture.lowering import missing
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
 from circulant.training.capture.record import Record, Ref, Step, mapped, parts
@@ -156,7 +156,7 @@ class Walk:
         shape = tuple(None if axis == batch else size for axis, size in enumerate(result.shape))
         inputs, places = tuple(self._node(value) for value in sources), None
         moved = self.nodes[inputs[0]]
-        if make in (Function, Relu) and isinstance(moved, Move) and len(moved.inputs) == 1:
+        if make is Function and isinstance(moved, Move) and len(moved.inputs) == 1:
             source = self.nodes[moved.inputs[0]]  # What works on each value by itself may as well stand before moves.
             if torch.equal(moved.places.flatten().sort().values, torch.arange(torch.Size(source.sizes).numel())):
                 inputs, shape, places = moved.inputs, source.shape, moved.places

@@ -115,6 +115,7 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
     except Exception as error:  # protobuf and the checker raise kinds of their own
         raise Refusal(f"{path} must be a valid ONNX model, but it is not ({str(error).splitlines()[0][:200]}); export "
                       "it again") from None
+    del model.graph.value_info[:]  # What an exporter says of tensors, weights included, is inferred again.
     _require_small(path, _inferred(shape_inference.infer_shapes(model, data_prop=True).graph))  # Before it is computed.
     taken_out = Quantizers(model, keep=quantizers)
     graph = model.graph
@@ -129,8 +130,7 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
     for dim, size in zip(taken.type.tensor_type.shape.dim, shape, strict=True):
         dim.Clear()
         dim.dim_value = size
-    for value in (*graph.output, *graph.value_info):
-        value.type.tensor_type.ClearField("shape")
+    graph.output[0].type.tensor_type.ClearField("shape")
     try:
         model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     except Exception as error:
@@ -190,9 +190,8 @@ class _Folded:
         self.shapes: dict[str, Shape] = {input: shape}
         self.moved: dict[str, str] = {}
         inferred = _inferred(model.graph)
-        opsets = {each.domain: each.version for each in model.opset_import}
         for number, node in enumerate(model.graph.node):
-            made = self._constant(node, opsets)
+            made = self._constant(node, model.opset_import)
             if made is not None:
                 self.constants.update(zip(node.output, made, strict=False))
                 if node.op_type in MOVES:
@@ -203,14 +202,14 @@ class _Folded:
                                        inputs=tuple(node.input), outputs=tuple(node.output), attributes=attributes))
             self.shapes |= {name: inferred[name] for name in node.output if name in inferred}
 
-    def _constant(self, node: NodeProto, opsets: dict[str, int]) -> list[NDArray[Any]] | None:
+    def _constant(self, node: NodeProto, opsets: Any) -> list[NDArray[Any]] | None:
         """The values of a node, or None where they depend on the data."""
         given = [name for name in node.input if name]
         if node.op_type == "Shape" and given[0] in self.shapes and not node.attribute:
             return [np.array(self.shapes[given[0]], np.int64)]
         if any(name not in self.constants for name in given):
             return None
-        return computed(node, self.constants)
+        return computed(node, self.constants, opsets)
 
 
 def _plain(attribute: Any) -> Any:

@@ -153,7 +153,11 @@ def _reduced(call: Call, module: Any, values: dict[str, Any]) -> Any:
 
 def _softmax(call: Call, module: Any, values: dict[str, Any]) -> Any:
     function = functional.softmax if call.node.op == "Softmax" else functional.log_softmax
-    return function(call.data(values), dim=call.node.attributes.get("axis", -1))
+    opset = next(each.version for each in call.graph.proto.opset_import if not each.domain)
+    rank, axis = len(call.result), call.node.attributes.get("axis", -1 if opset >= 13 else 1)
+    if opset < 13 and axis % rank != rank - 1:
+        raise call.node.refused(f"before opset 13 it goes over all axes from axis {axis} on; give it the last axis")
+    return function(call.data(values), dim=axis)
 
 
 def _hard_sigmoid(call: Call, module: Any, values: dict[str, Any]) -> Any:

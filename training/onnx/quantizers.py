@@ -5,13 +5,13 @@ of constants is computed, and the grid of its values kept. Two forms are known: 
 2022, arXiv:2206.07527), and ``QuantizeLinear`` with ``DequantizeLinear`` behind it.
 """
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import NodeProto, helper, numpy_helper, reference
+from onnx import NodeProto, TypeProto, helper, numpy_helper, reference
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.files.files import reason
@@ -73,7 +73,7 @@ class Quantizers:
         self.ranges, self.grids = dict[str, Range](), dict[str, Grid]()
         self._keep, self._graph, self._problems = keep, model.graph, list[str]()
         self._known = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
-        self._codes: dict[str, NodeProto] = {}
+        self._codes, self._opsets = dict[str, NodeProto](), model.opset_import
         nodes = []
         for number, node in enumerate(model.graph.node):
             node.name = node.name or f"{node.op_type.lower()}_{number}"
@@ -183,7 +183,7 @@ class Quantizers:
 
     def _compute(self, node: NodeProto) -> None:
         """Keep what a node of constants gives."""
-        self._known |= dict(zip(node.output, computed(node, self._known), strict=False))
+        self._known |= dict(zip(node.output, computed(node, self._known, self._opsets), strict=False))
 
     def _keep_constant(self, name: str, value: NDArray[Any]) -> None:
         self._known[name] = value
@@ -195,14 +195,25 @@ class Quantizers:
         return node
 
 
-def computed(node: NodeProto, known: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+def computed(node: NodeProto, known: Mapping[str, NDArray[Any]], opsets: Iterable[Any]) -> list[NDArray[Any]]:
     """The values that a node of constants gives.
+
+    Parameters:
+        opsets: those of the file.
 
     Raises:
         Refusal: when there are none, by the node's name.
     """
     try:
-        made: Any = reference.ReferenceEvaluator(node).run(None, {name: known[name] for name in node.input if name})
+        given = {name: known[name] for name in node.input if name}
+        taken, gives = ([helper.make_value_info(name, TypeProto()) for name in names if name]
+                        for names in (given, node.output))
+        model = helper.make_model(helper.make_graph([node], "constants", taken, gives), opset_imports=list(opsets))
+        try:
+            evaluator = reference.ReferenceEvaluator(model)
+        except RuntimeError:  # It has some operators of the newest opsets alone.
+            evaluator = reference.ReferenceEvaluator(node)
+        made: Any = evaluator.run(None, given)
     except Exception as error:  # What numpy raises for sizes and indices that nothing has.
         raise Refusal(f"Node {node.name!r} ({node.op_type}) of the ONNX file must be computable, as it depends on no "
                       f"data, but it is not ({reason(error)}); export the file again") from None

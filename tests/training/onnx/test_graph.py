@@ -2,10 +2,13 @@
 import os
 
 import numpy as np
+import onnx
 import pytest
+import torch
 
 from circulant.sim.refusal import Refusal
-from circulant.training import from_onnx
+from circulant.training import from_onnx, inspect
+from circulant.training.conversion import reference
 from circulant.training.onnx import graph
 from tests.training.onnx.test_network import floats, helper, written
 
@@ -51,3 +54,39 @@ def test_an_index_that_nothing_has_is_refused(tmp_path, inputs, message):
                    i=np.array([9], np.int64))
     with pytest.raises(Refusal, match=message):
         from_onnx(path)
+
+
+def test_what_a_file_says_of_its_weights_is_inferred_again(tmp_path):
+    """As torch's exporter writes it since 2.9: ``value_info`` of initializers, too."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("MaxPool", ["c"], ["m"], kernel_shape=[2, 2],
+                                                                           strides=[2, 2]),
+             helper.make_node("Reshape", ["m", "s"], ["f"]), helper.make_node("Gemm", ["f", "a"], ["y"])]
+    path = written(tmp_path / "net.onnx", nodes, ["n", 1, 6, 6], ["n", 3], w=floats(2, 1, 3, 3), a=floats(8, 3),
+                   s=np.array([0, -1]))
+    model = onnx.load(path)
+    model.graph.value_info.append(helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [2, 1, 3, 3]))
+    model.graph.value_info.append(helper.make_tensor_value_info("s", onnx.TensorProto.INT64, [2]))
+    onnx.save(model, path)
+    assert inspect(from_onnx(path), torch.zeros(2, 1, 6, 6)).exportable
+
+
+@pytest.mark.parametrize("opset", [9, 11, 12, 13, 17])
+def test_constants_are_computed_under_the_opset_of_the_file(tmp_path, opset):
+    """Zeros as initial states, of the batch size, as torch's older exporter writes them."""
+    new = opset >= 13
+    nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "at"], ["n"], axis=0),
+             helper.make_node("Unsqueeze", ["n", "first"][:1 + new], ["n1"], **({} if new else {"axes": [0]})),
+             helper.make_node("Concat", ["one", "n1", "h"], ["dims"], axis=0),
+             helper.make_node("ConstantOfShape", ["dims"], ["zero"]),
+             helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+             helper.make_node("GRU", ["t", "W", "R", "", "", "zero"], ["Y"], hidden_size=4),
+             helper.make_node("Squeeze", ["Y", "second"][:1 + new], ["s"], **({} if new else {"axes": [1]})),
+             helper.make_node("Gather", ["s", "last"], ["y"], axis=0)]
+    numbers = {"at": np.array(0), "one": np.array([1]), "h": np.array([4]), "last": np.array(-1)}
+    path = written(tmp_path / "net.onnx", nodes, ["n", 5, 3], ["n", 4], W=floats(1, 12, 3), R=floats(1, 12, 4),
+                   **numbers, **({"first": np.array([0]), "second": np.array([1])} if new else {}))
+    model = onnx.load(path)
+    model.opset_import[0].version = opset
+    onnx.save(model, path)
+    x = torch.randn(8, 5, 3)
+    assert [layer.returns for layer in reference(from_onnx(path, x[:2]), x).layers] == ["last"]

@@ -164,3 +164,56 @@ def test_refusals(tmp_path):
     wrong = [helper.make_node("Gemm", ["x", "a"], ["y"])]
     with pytest.raises(Refusal, match=r"the shapes of its nodes contradict each other for inputs \(2, 4\)"):
         from_onnx(written(path, wrong, ["n", 4], ["n", 3], a=floats(5, 3)))
+
+
+STATES = {
+    "transposed and reshaped": ([helper.make_node("Transpose", ["H"], ["t"], perm=[1, 0, 2]),
+                                 helper.make_node("Reshape", ["t", "flat"], ["y"])], ["n", 8], ""),
+    "one by one": ([helper.make_node("Gather", ["H", "zero"], ["f"], axis=0),
+                    helper.make_node("Gather", ["H", "one"], ["b"], axis=0),
+                    helper.make_node("Concat", ["f", "b"], ["y"], axis=1)], ["n", 8], ""),
+    "rectified": ([helper.make_node("Transpose", ["H"], ["t"], perm=[1, 0, 2]),
+                   helper.make_node("Reshape", ["t", "flat"], ["r"]), helper.make_node("Relu", ["r"], ["y"])],
+                  ["n", 8], ""),
+    "all of them": ([helper.make_node("Relu", ["H"], ["y"])], [2, "n", 4], "output: ?the batch must be its first axis"),
+    "of one direction": ([helper.make_node("Gather", ["H", "zero"], ["y"], axis=0)], ["n", 4], "indexing with"),
+    "cells": ([helper.make_node("Gather", ["C", "zero"], ["y"], axis=0)], ["n", 4], r"indexing with \[0\] is not supp"),
+    "output": ([helper.make_node("Identity", ["H"], ["y"])], [2, "n", 4], "it must be one tensor, not what a recurre"),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_last_states_are_tensors_like_all_others(name, tmp_path):
+    """`from_onnx` compares with the evaluator of the package; what has no layer is refused by name."""
+    nodes, result, refused = STATES[name]
+    nodes = [helper.make_node("Transpose", ["x"], ["T"], perm=[1, 0, 2]),
+             helper.make_node("LSTM", ["T", "W", "R"], ["", "H", "C"], hidden_size=4, direction="bidirectional"),
+             *nodes]
+    used = {each for node in nodes for each in node.input}
+    numbers = {"zero": np.array(0), "one": np.array(1), "flat": np.array([-1, 8])}
+    path = written(tmp_path / "net.onnx", nodes, ["n", 5, 3], result, W=floats(2, 16, 3), R=floats(2, 16, 4),
+                   **{key: value for key, value in numbers.items() if key in used})
+    x = torch.randn(8, 5, 3)
+    model = from_onnx(path, x[:2])
+    if refused:
+        with pytest.raises(Refusal, match=refused.replace("output: ?", r"output \(")):
+            export(model, x)
+    else:
+        assert export(model, x).stages[0].kind == "bidirectional"
+
+
+@pytest.mark.parametrize(("opset", "options", "right"), [
+    (11, {}, False), (11, {"axis": 2}, True), (11, {"axis": -1}, True), (13, {}, True)])
+def test_a_softmax_goes_over_the_axes_of_its_opset(opset, options, right, tmp_path):
+    path = written(tmp_path / "net.onnx", [helper.make_node("MatMul", ["x", "a"], ["p"]),
+                                           helper.make_node("Softmax", ["p"], ["y"], name="soft", **options)],
+                   ["n", 3, 4], ["n", 3, 5], a=floats(4, 5))
+    model = onnx.load(path)
+    model.opset_import[0].version = opset
+    onnx.save(model, path)
+    if right:
+        assert inspect(from_onnx(path), torch.zeros(2, 3, 4)).exportable
+    else:
+        with pytest.raises(Refusal, match=r"^Node 'soft' \(Softmax\) of the ONNX file cannot be imported: before opset "
+                                          r"13 it goes over all axes from axis 1 on; give it the last axis$"):
+            from_onnx(path)
