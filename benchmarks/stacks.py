@@ -19,7 +19,6 @@ from circulant.hw.array.program import AHEAD, MAIN
 from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.plan.plan import layer_multiplications, plan
 from circulant.hw.plan.shared.cost import sample_issues
-from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.cosim import verify
@@ -142,7 +141,7 @@ def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective
     chosen: dict[str, Any] = {"levels": levels, "objective": objective, "streams": streams}
     with unelaborated():
         plans = plan(made, multipliers, **chosen)
-        late = sample_latencies(made, plans, [(values(unit.i), values(unit.o)) for unit in Top(made, plans).units])
+        late = sample_latencies(made, plans, Top(made, plans).blocks)
     found: dict[str, Any] = {
         "cell": shape.cell, "layers": shape.layers, "inputs": made.flow.size, "hidden": shape.hidden,
         "projection": shape.projection, "block": block, **chosen,

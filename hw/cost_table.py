@@ -23,7 +23,6 @@ from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.resources import layer_parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.stages import flows
 from circulant.sim.passes.bases import layer_bits
 from circulant.sim.refusal import Refusal
 
@@ -187,4 +186,4 @@ class CostTable:
     def _climbed(self, k: int, levels: int, streams: int) -> list[Ladder]:
         network = self._network(k, 12, 16)
         return [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
-                for layer, flow in zip(network.stages, flows(network.flow, network.stages), strict=False)]
+                for layer, flow in zip(network.stages, network.arrangement.come, strict=True)]

@@ -22,7 +22,6 @@ from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
 from circulant.hw.resources import latencies, parts
-from circulant.hw.stream.link import values
 from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits
 from circulant.hw.unit import loadable
@@ -32,7 +31,6 @@ from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.stages import flows
 from circulant.sim.public import public
 from circulant.sim.quantize.bitwidth_cost import DSPS
 from circulant.sim.refusal import Refusal, nearest
@@ -232,12 +230,11 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     over_images = network.flow.grid is not None
     times = repeats(network)
-    late = sample_latencies(network, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
+    late = sample_latencies(network, plans, top.blocks)
     # An image is one sample, whatever steps its rows become.
     work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
             for steps, layer, plan, flow, time
-            in zip(each_step(network), network.stages, plans, flows(network.flow, network.stages)[:-1], times,
-                                                      strict=True)]
+            in zip(each_step(network), network.stages, plans, network.arrangement.come, times, strict=True)]
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst", "ports": port_list(top.signature),
@@ -253,7 +250,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.stages, plans, work, times, strict=True)],
-    } | _repeats(network, plans) | more
+    } | ({} if network.arrangement.chain else {"estimates": ["cycles"]}) | _repeats(network, plans) | more
 
 
 def _times(entry: Json, times: int) -> Json:

@@ -12,7 +12,6 @@ from circulant.hw.emit.profile import PROFILES, Profile
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.plan.plan import Plan
-from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.artifact import Json
@@ -73,7 +72,7 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
 def latencies(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> Json:
     """The latencies of a sample, as `circulant.hw.plan.latency.sample_latencies`."""
     with unelaborated():
-        blocks = [(values(unit.i), values(unit.o)) for unit in Top(network, plans, max_steps=max_steps).units]
+        blocks = Top(network, plans, max_steps=max_steps).blocks
     return sample_latencies(network, plans, blocks)
 
 

@@ -11,26 +11,23 @@ from circulant.hw.array.plans import sharings, streams_of
 from circulant.hw.array.shared.shared_array import SharedArray
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
-from circulant.hw.layers import activation, bidirectional, flatten, linear, pool, recurrent, residual, scale
 from circulant.hw.layers.conv import ConvPlan
-from circulant.hw.layers.reduce import argmax, over_time
+from circulant.hw.layers.kinds import KINDS
 from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.plan.stream_plan import pooled_aside
 from circulant.hw.ports import MEANINGS
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.frame_guard import FrameGuard
-from circulant.hw.stream.link import link
+from circulant.hw.stream.link import link, parted, values
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.reverse import Limit
-from circulant.hw.unit import Site, Unit, chain, unelaborated
+from circulant.hw.unit import Site, Unit, inputs, unelaborated, wired
 from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import INPUT
 
 __all__ = ["KINDS", "Top", "container_bits", "images"]
-
-KINDS = (activation, argmax, bidirectional, flatten, linear, over_time, pool, recurrent, residual, scale)
-"""Where the units of the kinds of layers are, beside `ConvPlan` that of a convolution."""
 
 CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}
 """Members of the configuration port."""
@@ -52,8 +49,7 @@ def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: C
     """
     pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1  # side by side out of the first layer
     aside = len(plans) > 1 and pixels > 1 and pooled_aside(network.stages[1], pixels)
-    return chain(network.stages, plans, Site(gives=pixels if aside else 1, steps=steps, config=config),
-                 network.flow)
+    return wired(network.arrangement, plans, Site(gives=pixels if aside else 1, steps=steps, config=config))
 
 
 class Top(wiring.Component):
@@ -99,7 +95,11 @@ class Top(wiring.Component):
         self.shared = [SharedArray(each.programs[0].whole, name=f"shared{n or ''}", count=len(each.layers),
                                    in_turn=each.in_turn, config=config)
                        for n, each in enumerate(sharings(plans))]
-        first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
+        self._takers = [inputs(self.units[at])[network.arrangement.sources[at].index(INPUT)]
+                        for at in dict.fromkeys(network.arrangement.readers(INPUT))]
+        first = min((each.payload.shape() for each in self._takers), key=lambda each: each.members["data"].length)
+        last = self.units[-1].o.payload.shape()
+        self._first = first
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
         self._size = network.flow.size * self.pixels  # of a vector
@@ -119,6 +119,11 @@ class Top(wiring.Component):
         })
 
     @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """Values of a block that comes and of one that leaves, unit by unit."""
+        return [(values(inputs(unit)[0]), values(unit.o)) for unit in self.units]
+
+    @property
     def parts(self) -> Parts:
         """Every memory and every product."""
         return sum((unit.parts for unit in (*self.units, *self.shared)), Parts())
@@ -132,8 +137,8 @@ class Top(wiring.Component):
         m = Module()
         network, units = self._network, self.units
 
-        # The layers, each behind the one before.
-        between = [*(unit.o for unit in units), *link(m, network.stages, units, None if self.config else platform)]
+        # The layers, each behind those that it takes.
+        head, between = self._wire(m, None if self.config else platform)
 
         # The arrays that layers share, each with those that follow each other.
         asking = iter([getattr(unit, name) for unit in units for name in unit.signature.members
@@ -145,7 +150,7 @@ class Top(wiring.Component):
                 wiring.connect(m, next(asking), port)
 
         # What guards the way in: sequences that are not too long, frames that end where they may.
-        head, tail = units[0].i, units[-1].o
+        tail = units[-1].o
         if self.max_steps is not None:
             m.submodules.limit = limit = Limit(
                 head.payload.shape(), blocks=-(-network.flow.size // self.input_block), steps=self.max_steps)
@@ -179,6 +184,24 @@ class Top(wiring.Component):
         if self.config is not None:
             self._configure(m, self.config, head, between)
         return m
+
+    def _wire(self, m: Module, platform: Platform) -> tuple[stream.Interface, list[stream.Interface]]:
+        """Add the units and what joins them; returns the stream that the input goes into, and those between units."""
+        network, units, arranged = self._network, self.units, self._network.arrangement
+        if arranged.chain:
+            return units[0].i, [*(unit.o for unit in units), *link(m, network.stages, units, platform)]
+        for layer, unit in zip(network.stages, units, strict=True):
+            m.submodules[layer.name] = separate_module(platform, unit, f"circulant_layer_{layer.name}")
+        head = stream.Signature(self._first).create(path=("entry",))
+        for at in range(INPUT, len(units) - 1):
+            sinks = [taken for n, sources in enumerate(arranged.sources)
+                     for taken, source in zip(inputs(units[n]), sources, strict=True) if source == at]
+            if at == INPUT:
+                parted(m, head, sinks, size=network.flow.size, width=network.input_format.width, name="entry")
+            else:
+                layer = network.stages[at]
+                parted(m, units[at].o, sinks, size=layer.outputs, width=layer.output_format.width, name=layer.name)
+        return head, [unit.o for unit in units]
 
     def _configure(self, m: Module, config: Config, head: stream.Interface,
                    between: list[stream.Interface]) -> None:

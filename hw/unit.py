@@ -20,10 +20,18 @@ from circulant.hw.array.plans import Plan
 from circulant.hw.emit.image import Image
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.link import values
-from circulant.sim.golden.stages import Stage, flows
+from circulant.sim.golden.stages import INPUT, Stage, Stages, flows
 from circulant.sim.shape.window import Flow
 
-__all__ = ["Site", "Timed", "Unit", "chain", "heeds_marks", "loadable", "unelaborated", "unit"]
+__all__ = ["FLYING", "SLACK", "Site", "Timed", "Unit", "chain", "heeds_marks", "inputs", "loadable", "unelaborated",
+           "unit", "wired"]
+
+
+SLACK = 64
+"""Cycles that a vector takes through a unit that states no latency, at the most, beyond those that it waits."""
+
+FLYING = 3
+"""Vectors that a layer has under way at the most, beside the one that it gives."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Site:
         marked: whether what lies behind looks at the mark of the last block of an image or a sequence.
         steps: of a sequence at the most, where a layer needs whole ones; None where any number will do.
         config: the port of a reloadable design; None otherwise.
+        beside: for each source of a join the stages on the longest other way from where the branches part.
     """
 
     k: int = 1
@@ -49,6 +58,7 @@ class Site:
     marked: bool = True
     steps: int | None = None
     config: Config | None = None
+    beside: tuple[int, ...] = ()
 
     @property
     def keeps(self) -> bool:
@@ -126,21 +136,37 @@ def chain(layers: Sequence[Stage], plans: Sequence[Plan], site: Site, flow: Flow
         site: that of the first unit; those behind it take its blocks, and what it ``gives`` side by side.
         flow: what comes to the first one.
     """
+    sources = tuple((n - 1,) for n in range(len(layers)))
+    return wired(Stages(tuple(layers), sources, tuple(flows(flow, layers)[:-1])), plans, site)
+
+
+def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
+    """Units of stages, in their order.
+
+    Parameters:
+        site: that of a unit that takes the input; those behind it take its blocks, and what it ``gives`` side by side.
+    """
     def single(flow: Flow) -> bool:
         return flow.grid is None and not flow.sequence
 
     found: list[Unit] = []
-    come = flows(flow, layers)
-    for n, (layer, plan) in enumerate(zip(layers, plans, strict=True)):
-        behind = layers[n + 1] if n + 1 < len(layers) else None
-        product = getattr(behind, "product", None)
-        here = replace(site, wanted=product.block_size if product else 1,
-                       k=values(found[-1].o) if found else site.k,
+    for n, (layer, plan, sources) in enumerate(zip(stages.each, plans, stages.sources, strict=True)):
+        readers = stages.readers(n)
+        product = getattr(stages.each[readers[0]], "product", None) if len(readers) == 1 else None
+        sizes = [values(found[source].o) for source in sources if source != INPUT]
+        here = replace(site, wanted=product.block_size if product else 1, k=min(sizes, default=site.k),
                        pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1,
-                       single=single(come[n]),
-                       marked=site.marked if behind is None else heeds_marks(behind, single=single(come[n + 1])))
+                       single=single(stages.come[n]), beside=tuple(stages.beside(n)) if len(sources) > 1 else (),
+                       marked=site.marked if not readers else any(
+                           heeds_marks(stages.each[each], single=single(stages.come[each])) for each in readers))
         found.append(unit(layer, plan, here))
     return found
+
+
+def inputs(unit: Unit) -> list[stream.Interface]:
+    """The streams that a unit takes, in the order of its sources."""
+    found: list[stream.Interface] | None = getattr(unit, "inputs", None)
+    return [unit.i] if found is None else found
 
 
 @contextmanager

@@ -325,8 +325,8 @@ def test_each_any_is_counted():
     assert any_count(ast.parse(source)) == 3
 
 
-LINES = {"circulant": 9_200, "training": 11_300, "sim": 14_600, "hw": 17_900, "boards": 7_500, "benchmarks": 10_000,
-         "examples": 600, "docs": 200, "tests": 46_500}
+LINES = {"circulant": 9_200, "training": 11_300, "sim": 14_600, "hw": 18_300, "boards": 7_500, "benchmarks": 10_000,
+         "examples": 600, "docs": 200, "tests": 47_200}
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
 WORDS = {"docs": 61_000, "readme": 900, "changelog": 1_500}

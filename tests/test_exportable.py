@@ -32,8 +32,10 @@ MODELS = {
     "sum": (VECTORS, True, lambda m, x: x + m.a(x), {"a": nn.Linear(6, 6)}),
     "sum of steps": (STEPS, True, lambda m, x: m.b((h := m.rnn(x)[0]) + torch.relu(m.a(h))), {
         "rnn": gru(), "a": nn.Linear(4, 4), "b": nn.Linear(4, 3)}),
-    "sum around a recurrent layer": (STEPS, False, lambda m, x: m.a(x) + m.rnn(x)[0], {
+    "sum around a recurrent layer": (STEPS, True, lambda m, x: m.a(x) + m.rnn(x)[0], {
         "rnn": gru(), "a": nn.Linear(6, 4)}),
+    "side by side": (STEPS, True, lambda m, x: m.a(torch.cat((m.rnn(x)[0], x), -1)), {
+        "rnn": gru(), "a": nn.Linear(10, 3)}),
     "plain": (STEPS, True, lambda m, x: m.a(m.rnn(x)[1][-1]), {
         "rnn": nn.RNN(6, 4, nonlinearity="relu", batch_first=True), "a": nn.Linear(4, 3)}),
     "steps": (STEPS, True, lambda m, x: F.hardtanh(m.a(m.rnn(x)[0]), -0.5, 0.5), {"rnn": gru(), "a": nn.Linear(4, 3)}),

@@ -7,7 +7,7 @@ from circulant.experiment import Experiment
 from circulant.extras import TRAINING, extras
 from circulant.run.quantization import calibration, widths
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.stages import Stage, flows
+from circulant.sim.golden.stages import Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import within
 
@@ -126,6 +126,6 @@ def _alone(experiment: Experiment, network: Network) -> dict[str, float]:
         at = max((n for n, count in enumerate(of) if count <= multipliers), default=0)
         found[layer.name] = made.settle(made.rungs[at], max(0, multipliers - of[at])).cycles
 
-    for layer, flow in zip(network.stages, flows(network.flow, network.stages), strict=False):
+    for layer, flow in zip(network.stages, network.arrangement.come, strict=True):
         visit(layer, flow.pixels)
     return found

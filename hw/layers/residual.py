@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 import numpy as np
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.fixed import requantize
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
+from circulant.hw.layers.joins import DEPTH, add
 from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
-from circulant.hw.stream.pipeline import Queue, block, connect
+from circulant.hw.stream.pipeline import Queue, block
 from circulant.hw.stream.storage import DeepQueue
-from circulant.hw.unit import Site, Timed, Unit, unit
+from circulant.hw.unit import FLYING, SLACK, Site, Timed, Unit, unit
 from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.residual import Residual
@@ -33,16 +33,6 @@ from circulant.sim.kinds.pool import Pool
 from circulant.sim.shape.window import Flow, Grid
 
 __all__ = ["ResidualLayer", "needed", "waiting"]
-
-DEPTH = 4
-"""Blocks that the queue behind the sum holds."""
-
-SLACK = 64
-"""Cycles that a vector takes through a unit that states no latency, at the most, beyond those that it waits."""
-
-FLYING = 3
-"""Vectors that a layer has under way at the most, beside the one that it gives."""
-
 
 def needed(layers: Sequence[Stage], grid: Grid) -> Integers:
     """For each output pixel of a chain, in their order, how many pixels of its input must have come."""
@@ -169,29 +159,7 @@ class ResidualLayer(wiring.Component):
             sinks.append(entry)
         fork(m, wiring.flipped(self.i), sinks, name="branch")
 
-        # A sum is taken when both have a block, and the queue room for the one before.
-        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=DEPTH)
-        connect(m, queue.o, wiring.flipped(self.o))
-        body, shortcut = ends
-        frac = max(form.frac for form in layer.formats)
-        moves = Signal()
-        sums = Signal(queue.i.payload.shape(), reset_less=True)
-        held = Signal()
-        m.d.comb += [moves.eq(body.valid & shortcut.valid & (~held | queue.i.ready)),
-                     body.ready.eq(moves), shortcut.ready.eq(moves),
-                     queue.i.valid.eq(held), queue.i.payload.eq(sums)]
-        with m.If(queue.i.ready):
-            m.d.sync += held.eq(0)
-        with m.If(moves):
-            m.d.sync += [held.eq(1), sums.last.eq(body.payload.last)]
-
-        # Brought to one binary point, added, rounded, and ReLU.
-        for j in range(k):
-            first, second = (end.payload.data[j] << frac - form.frac
-                             for end, form in zip(ends, layer.formats, strict=True))
-            total: Value = requantize(first + second, frac - layer.output_format.frac, layer.output_format.width)
-            with m.If(moves):
-                m.d.sync += sums.data[j].eq(Mux(total[-1], 0, total) if layer.relu else total)
+        add(m, ends, self.o, formats=layer.formats, output=layer.output_format, relu=layer.relu)
         return m
 
 

@@ -86,13 +86,14 @@ def _contiguous(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[
 
 def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> int | None:
     """Cycles from the last beat of a sample to the last beat of its result, where it comes into an idle circuit; None
-    where a layer takes whole sequences or images.
+    where a layer takes whole sequences or images, and where branches part.
 
     Parameters:
         plans: of the layers.
         blocks: for each layer the values of a block that comes and of one that leaves.
     """
-    if network.flow.grid is not None or any(within(layer) for layer in network.stages):
+    if (network.flow.grid is not None or not network.arrangement.chain
+            or any(within(layer) for layer in network.stages)):
         return None
     sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
     first = -(-network.flow.size // blocks[0][0])

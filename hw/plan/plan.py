@@ -1,5 +1,4 @@
 """From a budget of multipliers to arrays: what each layer gets."""
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -7,6 +6,7 @@ import numpy as np
 
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
+from circulant.hw.layers.kinds import KINDS as UNITS
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
 from circulant.hw.plan.latency import leaving, reblocked
@@ -15,9 +15,10 @@ from circulant.hw.plan.shared.arrays import shared_plans
 from circulant.hw.plan.shared.candidates import least_shared
 from circulant.hw.plan.shared.groups import paired, shareable
 from circulant.hw.plan.shares import FULL, shares
+from circulant.hw.stream.link import values
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.hw.unit import Site, unelaborated, wired
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.stages import flows
 from circulant.sim.refusal import Refusal
 
 __all__ = ["KINDS", "OBJECTIVES", "Alternative", "Ladder", "Plan", "alternatives", "each_step", "ladder",
@@ -32,8 +33,9 @@ EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
                      "an array for each group of layers with one block size and one width of twiddles, as lanes and "
                      "transforms have one")
 
-KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
-"""Where the kinds of layers are planned: with these files their implementations of `passes` are there."""
+KINDS = (conv_plan, layer_plan, residual_plan, stream_plan, *UNITS)
+"""Where the kinds of layers are planned and built: with these files their implementations of `passes` and of
+`circulant.hw.unit` are there."""
 
 
 
@@ -48,17 +50,16 @@ def require_positive(name: str, value: object, why: str) -> None:
 
 def each_step(network: Network) -> list[bool]:
     """Whether each layer works at every step; behind one that returns its last state, a layer works once a sequence."""
-    return [flow.sequence for flow in flows(network.flow, network.stages)[:-1]]
+    return [flow.sequence for flow in network.arrangement.come]
 
 
 def repeats(network: Network) -> list[int]:
     """For each layer how often its cycles pass for a sample: once, but behind images for each step of the sequence that
     their rows become. Where sequences come in, whose length is open, samples are steps."""
     found, times, images = [], 1, network.flow.grid is not None
-    passing = flows(network.flow, network.stages)
-    for come, go in itertools.pairwise(passing):
+    for stage, come in zip(network.stages, network.arrangement.come, strict=True):
         found.append(times if come.sequence and images else 1)
-        if come.grid is not None and go.sequence:
+        if come.grid is not None and getattr(stage, "rows", False):
             times = come.grid[0]
     return found
 
@@ -170,7 +171,7 @@ def _each(network: Network, plans: list[Plan], reason: str = "") -> Alternative:
     """An array for each layer, with its period and, where that is known of all layers, its latency."""
     working = [plan.cycles for plan, steps in zip(plans, each_step(network), strict=True) if steps]
     latency = None
-    if isinstance(plans[0], LayerPlan):
+    if isinstance(plans[0], LayerPlan) and network.arrangement.chain:
         k = matrices(network.stages[0])[0].product.block_size
         latency = _latency(network, plans, 0, list(range(1 - -(-network.flow.size // k), 1)), k)
     return Alternative(EACH, plans, max(working or [plan.cycles for plan in plans]), latency, reason)
@@ -203,7 +204,7 @@ def _ladders(network: Network, multipliers: int, streams: int, levels: int, obje
     require_positive("multipliers", multipliers, "give the budget of the device")
     require_positive("streams", streams, "give 1 for the least latency")
     found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
-             for layer, flow in zip(network.stages, flows(network.flow, network.stages), strict=False)]
+             for layer, flow in zip(network.stages, network.arrangement.come, strict=True)]
     if network.flow.grid is None and isinstance(found[0].rungs[0][0], StreamPlan):  # Its values come one by one.
         found[0] = Ladder([(replace(found[0].rungs[0][0], cycles=network.flow.size),)])
     _check(network, streams)
@@ -230,7 +231,18 @@ def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: 
         (each for each in shared if each is not None),
         key=lambda each: max(rung_cycles(rungs[n]) * time for rungs, n, time in zip(*each[:2], times, strict=True)))
     slowest = max(range(len(ladders)), key=lambda at: rung_cycles(ladders[at][chosen[at]]) * times[at])
-    return [each.settle(ladders[at][chosen[at]], left if at == slowest else 0) for at, each in enumerate(found)]
+    return _joined(network, [each.settle(ladders[at][chosen[at]], left if at == slowest else 0)
+                             for at, each in enumerate(found)])
+
+
+def _joined(network: Network, plans: list[Plan]) -> list[Plan]:
+    """The plans with the cycles of joins, which pass a block in each."""
+    if network.arrangement.chain:
+        return plans
+    with unelaborated():
+        sizes = [values(unit.o) for unit in wired(network.arrangement, plans, Site(steps=2))]
+    return [StreamPlan(-(-stage.outputs // size)) if getattr(stage, "joins", False) else plan
+            for stage, size, plan in zip(network.stages, sizes, plans, strict=True)]
 
 
 def _one_array(network: Network, streams: int, levels: int, least: int) -> str:
@@ -260,6 +272,8 @@ def _shared(ladders: Ladders, multipliers: int, times: list[int]) -> tuple[Ladde
 
 def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
     """The ladders for a first layer that takes some pixels side by side, as may a pooling behind it."""
+    if not network.arrangement.chain:
+        return
     first, behind = network.stages[0], network.stages[1] if len(network.stages) > 1 else None
     for pixels in PIXELS:
         if found := tiled(first, behind, pixels):

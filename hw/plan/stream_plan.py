@@ -12,7 +12,9 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.activation import Activation
+from circulant.sim.kinds.add import Add
 from circulant.sim.kinds.argmax import Argmax
+from circulant.sim.kinds.concat import Concat
 from circulant.sim.kinds.flatten import Flatten
 from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.kinds.pool import Pool
@@ -41,8 +43,8 @@ def _(layer: Pool, pixels: int) -> int:
 
 @singledispatch
 def stream_plan(layer: Stage, *, pixels: int = 1) -> StreamPlan:
-    """The plan of a layer without multipliers. The choice of an output takes every block in the cycle in which it
-    comes, and never limits.
+    """The plan of a layer without multipliers. The choice of an output and a join take every block in the cycle in
+    which it comes, and never limit.
 
     Parameters:
         pixels: side by side in a block.
@@ -101,7 +103,7 @@ def _(layer: Activation, plan: ActivationPlan) -> Json:
 
 
 @ladder.register
-def _(layer: Pool | Flatten | Argmax, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+def _(layer: Pool | Flatten | Argmax | Add | Concat, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     return Ladder([(stream_plan(layer),)])
 
 
@@ -117,7 +119,7 @@ def _(layer: Scale, *, streams: int, count: int, levels: int = LEVELS) -> Ladder
 
 
 @layer_multiplications.register
-def _(layer: Pool | Flatten | OverTime | Argmax, count: int = 1, plan: StreamPlan | None = None) -> int:
+def _(layer: Pool | Flatten | OverTime | Argmax | Add | Concat, count: int = 1, plan: StreamPlan | None = None) -> int:
     return 0
 
 
@@ -127,7 +129,7 @@ def _(layer: Scale, count: int = 1, plan: ScalePlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Pool | Flatten | OverTime | Argmax, plan: StreamPlan) -> Json:
+def _(layer: Pool | Flatten | OverTime | Argmax | Add | Concat, plan: StreamPlan) -> Json:
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": 0, "multipliers": 0,
             "limit": "a value or a block in each cycle"}
 

@@ -2,15 +2,16 @@
 from collections.abc import Sequence
 
 from amaranth.hdl import Module
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.stream import Interface
 
 from circulant.hw.emit.target import Platform, separate_module
+from circulant.hw.stream.join import fork
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.width_converter import WidthConverter
 from circulant.sim.golden.stages import Stage
 
-__all__ = ["into", "link", "values"]
+__all__ = ["into", "link", "parted", "values"]
 
 
 def values(stream: Interface) -> int:
@@ -40,3 +41,14 @@ def link(m: Module, layers: Sequence[Stage], units: Sequence[wiring.Component],
         m.submodules[layer.name] = separate_module(platform, unit, f"circulant_layer_{layer.name}")
     return [into(m, before.o, after.i, size=layer.outputs, width=layer.output_format.width, name=layer.name)
             for layer, before, after in zip(layers, units, units[1:], strict=False)]
+
+
+def parted(m: Module, source: Interface, sinks: Sequence[Interface], *, size: int, width: int, name: str) -> None:
+    """Give a stream of vectors of ``size`` values to all that take it, whatever the blocks of each."""
+    if len(sinks) == 1:
+        into(m, source, sinks[0], size=size, width=width, name=name)
+        return
+    entries = [stream.Signature(source.payload.shape()).create(path=(f"{name}_to_{n}",)) for n in range(len(sinks))]
+    fork(m, source, entries, name=name)
+    for n, (entry, sink) in enumerate(zip(entries, sinks, strict=True)):
+        into(m, entry, sink, size=size, width=width, name=f"{name}_to_{n}")

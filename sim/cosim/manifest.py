@@ -160,6 +160,7 @@ class Manifest:
         cycles = math.ceil(max([1.0, *(layer["cycles"] for layer in layers)]))
         steady = any(layer["cycles"] > cycles - 1 and layer.get("kind") != "linear" for layer in layers) and not any(
             layer.get("limit", "").startswith("sharing:") for layer in layers)
+        steady = steady and "cycles" not in body.get("estimates", ())
         return cls(
             folder, body["network"], top=body["top"], clock=body["clock"], reset=body["reset"],
             verilog=tuple(folder / name for name in body["verilog"]),

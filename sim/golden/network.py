@@ -13,7 +13,7 @@ from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder, Tensor
 from circulant.sim.golden import network_file
-from circulant.sim.golden.stages import stages
+from circulant.sim.golden.stages import Stages, stages
 from circulant.sim.kinds.argmax import Argmax
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
@@ -92,9 +92,14 @@ class Network(Graph):
                 **{node.name: node.layer.output_format for node in self.nodes}}
 
     @cached_property
-    def stages(self) -> tuple[Any, ...]:
-        """The network as a chain of stages, see `circulant.sim.golden.stages`."""
+    def arrangement(self) -> Stages:
+        """The network as stages, and what each takes; see `circulant.sim.golden.stages`."""
         return stages(self)
+
+    @property
+    def stages(self) -> tuple[Any, ...]:
+        """The stages of `arrangement`, in topological order."""
+        return self.arrangement.each
 
     @property
     def input_format(self) -> Format:

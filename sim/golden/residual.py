@@ -4,7 +4,6 @@ from typing import Any
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.add import Add
-from circulant.sim.shape.flows import stepwise
 from circulant.sim.shape.graph import Node, linked
 from circulant.sim.shape.window import Grid
 
@@ -53,13 +52,7 @@ class Residual:
         return body, shortcut
 
     def nodes(self, source: str) -> list[Node]:
-        """Both branches and their sum.
-
-        Raises:
-            Refusal: as `stepwise`.
-        """
+        """Both branches and their sum."""
         body, shortcut = (linked(chain, source) for chain in self.branches.values())
-        if self.grid is None:
-            stepwise(self.name, (node.layer for node in (*body, *shortcut)))
         ends = tuple(branch[-1].name if branch else source for branch in (body, shortcut))
         return [*body, *shortcut, Node(Add(self.name, self.outputs, self.formats, self.output_format, self.relu), ends)]

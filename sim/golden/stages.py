@@ -1,23 +1,31 @@
-"""A graph seen as a chain of stages, as hardware and C build it: a stage is a layer, both directions, or the sum of two
-branches of stages."""
-from collections.abc import Callable, Sequence
+"""A graph seen as stages, as hardware and C build it: a stage is a layer, both directions, or a sum of two branches of
+stages.
+
+Where branches part and meet one within the other, the stages are a chain, each behind the one before. Else each layer
+is a stage of its own, and takes those that it takes in the graph.
+"""
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.residual import Residual
 from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.graph import Graph
+from circulant.sim.shape.graph import Graph, Node
 from circulant.sim.shape.window import Flow
 
 if TYPE_CHECKING:
     from circulant.sim.golden.network import Network
 
-__all__ = ["Stage", "Unbuilt", "chained", "flows", "stages"]
+__all__ = ["INPUT", "Stage", "Stages", "Unbuilt", "arranged", "flows", "stages"]
 
 Stage = GoldenLayer | Bidirectional | Residual
 
 CELLS = ("gru", "lstm", "rnn")
+
+INPUT = -1
+"""The number of the network's input among the sources of a stage."""
 
 
 class Unbuilt(Refusal):
@@ -32,21 +40,60 @@ class Unbuilt(Refusal):
         self.layer = layer
 
 
-def stages(network: "Network") -> tuple[Any, ...]:
-    """The stages of a network with one input and one output.
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """The stages of a network with one input and one output, in topological order.
+
+    Parameters:
+        sources: of each the numbers of the stages that it takes, `INPUT` for the network's input.
+        come: of each the flow of what comes; of a join that of each of its sources is alike but for the size.
+    """
+
+    each: tuple[Any, ...]
+    sources: tuple[tuple[int, ...], ...]
+    come: tuple[Flow, ...]
+
+    @property
+    def chain(self) -> bool:
+        """Whether each stage takes the one before."""
+        return self.sources == tuple((n - 1,) for n in range(len(self.each)))
+
+    def readers(self, at: int) -> list[int]:
+        """The numbers of the stages that take a stage, or the input; one that takes it twice stands there twice."""
+        return [n for n, sources in enumerate(self.sources) for source in sources if source == at]
+
+    def beside(self, at: int) -> list[int]:
+        """For each source of a join how many stages a vector passes through, at the most, on the way from where the
+        branches part to another source: while it does, what the source gives must wait."""
+        before: list[set[int]] = []  # By stage those that every way to it passes, and itself.
+        for n, sources in enumerate(self.sources):
+            common = set.intersection(*({INPUT} if source == INPUT else before[source] for source in sources))
+            before.append(common | {n})
+        ways = [{INPUT} if source == INPUT else before[source] for source in self.sources[at]]
+        fork = max(set.intersection(*ways))
+        lengths = [self._longest(fork, source) for source in self.sources[at]]
+        return [max(lengths[:n] + lengths[n + 1:]) for n in range(len(lengths))]
+
+    def _longest(self, fork: int, to: int) -> int:
+        """Stages of the longest way behind one stage up to another."""
+        return 0 if to == fork else 1 + max(self._longest(fork, source) for source in self.sources[to])
+
+
+def stages(network: "Network") -> Stages:
+    """The stages of a network.
 
     Raises:
-        Refusal: when it has more of them, or a join of a form that is not built.
+        Refusal: when it has several inputs or outputs, or a join of a form that is not built.
     """
     def residual(layer: Any, flow: Flow, before: list[Any], body: list[Any], shortcut: list[Any]) -> Residual:
         form = before[-1].output_format if before else network.formats[network.entry.name]
         return Residual(layer.name, flow.size, flow.grid, body=tuple(body), shortcut=tuple(shortcut), input_format=form,
                         output_format=layer.output_format, relu=layer.relu)
 
-    return chained(network, residual, Bidirectional)
+    return arranged(network, residual, Bidirectional)
 
 
-def chained(graph: Graph, residual: Callable[..., Any], both: Callable[..., Any]) -> tuple[Any, ...]:
+def arranged(graph: Graph, residual: Callable[..., Any], both: Callable[..., Any]) -> Stages:
     """The stages of a graph, of a model in float64 or of its golden network.
 
     Parameters:
@@ -54,17 +101,59 @@ def chained(graph: Graph, residual: Callable[..., Any], both: Callable[..., Any]
         both: a stage from a name and the layers of both directions.
 
     Raises:
-        Refusal: as `stages`.
+        Refusal: as `stages`; an `Unbuilt` where it is one of a layer.
     """
-    made = _Chain(graph, residual, both)
-    found = made.to(graph.exit)
-    covered = [name for stage in found for name in _names(stage)]
-    if sorted(covered) != sorted(node.name for node in graph.nodes):
-        twice = next(name for name in covered if covered.count(name) > 1)
-        raise Unbuilt(f"A circuit is built for branches that part and meet again, but layer {twice!r} of network "
-                      f"{graph.name!r} is part of two sums that cross; let each branch end in the sum of its fork",
-                      twice)
-    return tuple(found)
+    whole = _Chain(graph, residual, both)
+    try:
+        found = whole.to(graph.exit)
+        covered = [name for stage in found for name in _names(stage)]
+        if sorted(covered) == sorted(node.name for node in graph.nodes):
+            sources = tuple((n - 1,) for n in range(len(found)))
+            return Stages(tuple(found), sources, tuple(flows(graph.flow, found)[:-1]))
+    except _NoChain:
+        pass
+    return _apart(graph, whole)
+
+
+def _apart(graph: Graph, whole: "_Chain") -> Stages:
+    """Each layer as a stage of its own, both directions as one."""
+    made: dict[str, int] = {graph.entry.name: INPUT}
+    each: list[Any] = []
+    sources: list[tuple[int, ...]] = []
+    pairs = {node.name: pair for node in graph.nodes if (pair := whole.pair(node)) is not None}
+    inner = {name for stage, _ in pairs.values() for name in _names(stage)[:-1]}
+    come: list[Flow] = []
+    for node in graph.nodes:
+        if node.name in inner:
+            continue
+        stage, taken = pairs.get(node.name, (node.layer, node.sources))
+        if node.layer.joins and graph.flows[node.name].grid is not None:
+            raise Unbuilt(f"A circuit adds images whose branches part and meet one within the other, but layer "
+                          f"{node.name!r} of network {graph.name!r} joins others; let each branch end in the sum of "
+                          "its fork", node.name)
+        made[node.name] = len(each)
+        each.append(stage)
+        sources.append(tuple(made[name] for name in taken))
+        come.append(graph.flows[taken[0]])
+    found = Stages(tuple(each), tuple(sources), tuple(come))
+    _check_waiting(graph.name, found)
+    return found
+
+
+def _check_waiting(name: str, found: Stages) -> None:
+    """
+    Raises:
+        Unbuilt: when steps would have to wait for a whole sequence on their way to a join.
+    """
+    whole: list[bool] = []  # By stage whether its first step comes when the last one has gone in.
+    for stage, sources, come in zip(found.each, found.sources, found.come, strict=True):
+        given = [source != INPUT and whole[source] for source in sources]
+        if len(sources) > 1 and come.sequence and len(set(given)) > 1:
+            raise Unbuilt(f"A circuit joins steps as they come, but layer {stage.name!r} of network {name!r} would "
+                          "keep a whole sequence of one branch, for a layer with both directions in the other; take "
+                          "both branches behind it", stage.name)
+        last = getattr(stage, "returns", "sequence") == "last"
+        whole.append(not last and (stage.kind == "bidirectional" or any(given)))
 
 
 def flows(start: Flow, chain: Sequence[Any]) -> list[Flow]:
@@ -76,62 +165,95 @@ def flows(start: Flow, chain: Sequence[Any]) -> list[Flow]:
 
 
 def _following(stage: Any, flow: Flow) -> Flow:
-    if isinstance(stage, Residual):
+    if stage.kind == "residual":
         return flows(flow, stage.body or stage.shortcut)[-1]
-    if isinstance(stage, Bidirectional):
+    if stage.kind == "bidirectional":
         return Flow(stage.outputs, sequence=stage.returns == "sequence")
-    return stage.following((flow,))
+    following: Flow = stage.following((flow,))
+    return following
+
+
+def _parts(stage: Any) -> tuple[Any, ...]:
+    """The stages of both branches of a sum; none of another stage."""
+    return (*stage.body, *stage.shortcut) if stage.kind == "residual" else ()
 
 
 def _names(stage: Any) -> list[str]:
     """The nodes that a stage stands for."""
     if stage.kind == "bidirectional":
         return [node.name for node in stage.nodes("")]
-    parts = (*stage.body, *stage.shortcut) if stage.kind == "residual" else ()
-    return [*(name for each in parts for name in _names(each)), stage.name]
+    return [*(name for each in _parts(stage) for name in _names(each)), stage.name]
+
+
+def _within(branch: Sequence[Any]) -> Iterator[Any]:
+    """The layers of a branch, and of the branches within it."""
+    for stage in branch:
+        yield from _within(_parts(stage)) if stage.kind == "residual" else (stage,)
+
+
+class _NoChain(Exception):
+    """A join is none of those that stand in a chain."""
 
 
 class _Chain:
-    """The stages from the input of a graph to each of its nodes; the arguments are those of `chained`."""
+    """The stages from the input of a graph to each of its nodes; the arguments are those of `arranged`."""
 
     def __init__(self, graph: Graph, residual: Callable[..., Any], both: Callable[..., Any]) -> None:
         self._graph, self._nodes = graph, {node.name: node for node in graph.nodes}
         self._start, self._residual, self._both = graph.entry.name, residual, both
 
     def to(self, name: str) -> list[Any]:
-        """The stages up to a node; none to the input."""
+        """The stages up to a node; none to the input.
+
+        Raises:
+            _NoChain: when there is another join than the sum of two branches or that of both directions.
+        """
         if name == self._start:
             return []
         node = self._nodes[name]
         if node.layer.kind == "add":
             return self._sum(node.layer, node.sources)
-        if node.layer.kind == "concat":
-            return self._directions(node.layer, node.sources)
+        if (pair := self.pair(node)) is not None:
+            return [*self.to(pair[1][0]), pair[0]]
+        if node.layer.joins:
+            raise _NoChain
         return [*self.to(node.sources[0]), node.layer]
+
+    def pair(self, node: Node) -> tuple[Any, tuple[str]] | None:
+        """Both directions, and their source, where a node puts them side by side."""
+        ends = [self._nodes.get(source) for source in node.sources]
+        if node.layer.kind != "concat" or len(ends) != 2:
+            return None
+        ahead, back = ends
+        if back is not None and back.layer.kind == "reverse":
+            back = self._nodes.get(back.sources[0])
+        if ahead is None or back is None or ahead.layer.kind not in CELLS or back.layer.kind not in CELLS:
+            return None
+        turned = self._nodes.get(back.sources[0])
+        if turned is None or turned.layer.kind != "reverse" or turned.sources != ahead.sources:
+            return None
+        try:
+            found = self._both(node.name, ahead.layer, back.layer)
+        except Refusal:
+            return None
+        inner = _names(found)[:-1]
+        alone = all(name in self._nodes and len(self._graph.readers[name]) == 1 for name in inner)
+        return (found, (ahead.sources[0],)) if alone else None
 
     def _sum(self, layer: Any, sources: Sequence[str]) -> list[Any]:
         if len(sources) != 2:
-            raise Unbuilt(f"A circuit adds two branches, but layer {layer.name!r} adds {len(sources)}; add them one "
-                          "after the other", layer.name)
+            raise _NoChain
         body, shortcut = map(self.to, sources)
         same = sum(1 for _ in _alike(body, shortcut))
         before, at = body[:same], body[same - 1].name if same else self._start
-        return [*before, self._residual(layer, self._graph.flows[at], before, body[same:], shortcut[same:])]
-
-    def _directions(self, layer: Any, sources: Sequence[str]) -> list[Any]:
-        ends = [self._nodes.get(source) for source in sources]
-        if len(ends) == 2 and ends[1] is not None and ends[1].layer.kind == "reverse":
-            ends[1] = self._nodes.get(ends[1].sources[0])
-        ahead, back = ends if len(ends) == 2 else (None, None)
-        if ahead is not None and back is not None and ahead.layer.kind in CELLS and back.layer.kind in CELLS:
-            turned = self._nodes.get(back.sources[0])
-            if turned is not None and turned.layer.kind == "reverse" and turned.sources == ahead.sources:
-                return [*self.to(ahead.sources[0]), self._both(layer.name, ahead.layer, back.layer)]
-        raise Unbuilt(f"A circuit puts the outputs of both directions of a recurrent layer side by side, but layer "
-                      f"{layer.name!r} joins others; leave it out", layer.name)
+        flow = self._graph.flows[at]
+        if flow.grid is None and not all(getattr(each, "stepwise", False)
+                                         for branch in (body, shortcut) for each in _within(branch[same:])):
+            raise _NoChain
+        return [*before, self._residual(layer, flow, before, body[same:], shortcut[same:])]
 
 
-def _alike(one: Sequence[Any], other: Sequence[Any]) -> Any:
+def _alike(one: Sequence[Any], other: Sequence[Any]) -> Iterator[Any]:
     """The stages that two chains have in common at their beginnings."""
     for first, second in zip(one, other, strict=False):
         if first.name != second.name:

@@ -15,7 +15,7 @@ from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.passes.products import Tap, ignore
-from circulant.sim.shape.flows import check_data, stepwise
+from circulant.sim.shape.flows import check_data
 from circulant.sim.shape.graph import Graph, Node, computed, linked
 from circulant.sim.shape.recurrent import check_directions
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending
@@ -77,14 +77,8 @@ class Residual:
         return next((int(chain[-1].outputs) for chain in (self.body, self.shortcut) if chain), self.inputs)
 
     def nodes(self, source: str) -> list[Node]:
-        """Both branches and their sum.
-
-        Raises:
-            Refusal: as `stepwise`.
-        """
+        """Both branches and their sum."""
         body, shortcut = (linked(chain, source) for chain in (self.body, self.shortcut))
-        if self.grid is None:
-            stepwise(self.name, (node.layer for node in (*body, *shortcut)))
         ends = tuple(branch[-1].name if branch else source for branch in (body, shortcut))
         return [*body, *shortcut, Node(FloatAdd(self.name, self.outputs, relu=self.relu), ends)]
 

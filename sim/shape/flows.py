@@ -3,7 +3,7 @@
 The rules are the same for a model in float64 and for its golden network.
 """
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,7 @@ from circulant.sim.arith.fixed import Reals
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, pixels
 
-__all__ = ["check_data", "entry", "stepwise"]
-
-def stepwise(name: str, layers: Iterable[Any]) -> None:
-    """
-    Raises:
-        Refusal: when a branch of a sum of vectors has a layer that does not take each vector by itself.
-    """
-    for layer in layers:
-        if not layer.stepwise:
-            raise Refusal(f"Layer {name!r}: the branches of a sum of vectors must be made of layers that take each "
-                          f"vector by itself, activation, add, linear, scale, not {layer.kind}; take it out of the sum")
+__all__ = ["check_data", "entry"]
 
 
 def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers: Sequence[Any]) -> Flow:

@@ -16,7 +16,7 @@ class Layer:
         kind: a name for its kind, in files and messages.
         joins: whether it takes several sources; what it computes with is then a list.
         whole: whether it takes a sequence as a whole.
-        stepwise: whether it may stand in a branch of a sum of vectors.
+        stepwise: whether it takes each vector of a sequence by itself, so that a sum of two branches may be one stage.
     """
 
     kind: ClassVar[str]

@@ -114,7 +114,7 @@ def test_a_missing_file_names_the_command_to_run(call, finished, step, missing, 
 
 
 @pytest.mark.parametrize(("step", "name", "change", "words"), [
-    ("generate", "network.json", {"version": 99}, "field 'version' must be 4, not 99"),
+    ("generate", "network.json", {"version": 99}, "field 'version' must be 5, not 99"),
     ("generate", "network.json", {"format": "other"}, "field 'format' must be 'circulant-network', not 'other'"),
     ("generate", "network.json", {"inputs": 5}, "field 'hash' must be that of the contents"),
     ("simulate", "hardware/manifest.json", {"multipliers": 1}, "field 'hash' must be that of the contents"),

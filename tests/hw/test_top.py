@@ -55,7 +55,7 @@ def made(name):
 
 
 def sequences(chain, lengths):
-    return [numbers(chain.input_format, t, chain.inputs, seed=n) for n, t in enumerate(lengths)]
+    return [numbers(chain.input_format, t, chain.flow.size, seed=n) for n, t in enumerate(lengths)]
 
 
 def beats(chain, dut, xs):

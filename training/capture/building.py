@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.stages import Unbuilt, chained
+from circulant.sim.golden.stages import Unbuilt, arranged
 from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.real.float_model import Bidirectional, Model, Residual, Stage
@@ -224,7 +224,7 @@ class Builder:
                             relu=layer.relu)
 
         try:
-            found = chained(self.model("model"), residual, Bidirectional)
+            found = arranged(self.model("model"), residual, Bidirectional).each
         except Unbuilt as refusal:
             self.problem(self._nodes[refusal.layer.partition(".")[0]], str(refusal))
             return

@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +14,6 @@ from circulant.kit import write_kit
 from circulant.kit.kit import FILES
 from circulant.sim.cosim import icarus
 from circulant.sim.cosim.toolchain import find
-from circulant.sim.golden.network import Network
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
@@ -166,7 +166,7 @@ def test_bench_plays_each_kind_of_stream(make, tmp_path):
 
 
 def test_name_of_a_network_stays_in_its_line(made, tmp_path):
-    network = Network.chain("a\n`include \"b\"\n<c>", made[1].inputs, sequence=made[1].sequence, layers=made[1].layers)
+    network = replace(made[1], name="a\n`include \"b\"\n<c>")
     folder = generate(network, multipliers=16, objective="throughput").write(tmp_path / "named")
     write_kit(folder, network.vectors(np.zeros((1, 4, 5))))
     assert not re.search(r"^\s*`include", text(folder, "tb_circulant_top.sv"), re.M)

@@ -61,12 +61,11 @@ def test_vectors_and_steps():
         assert np.array_equal(network.run_integers(x if sequence else x[:, 0]), 2 * (x if sequence else x[:, 0]))
 
 
-def test_a_recurrent_layer_within_a_sum_is_refused():
+def test_a_recurrent_layer_within_a_sum_is_a_stage_beside_it():
     r = Random(0)
-    layers = [float_model.Residual("sum", 4, None, (r.gru("gru", 4, 4, 2, "sequence"),), ())]
-    with pytest.raises(Refusal, match=r"^Layer 'sum': the branches of a sum of vectors must be made of layers that "
-                                      r"take each vector by itself, activation, add, linear, scale, not gru;"):
-        r.network(layers, 4, sequence=True)
+    network = r.network([float_model.Residual("sum", 4, None, (r.gru("gru", 4, 4, 2, "sequence"),), ())], 4,
+                        sequence=True)
+    assert [stage.kind for stage in network.stages] == ["gru", "add"]
 
 
 def test_it_is_seen_as_one_stage_again_also_from_a_file(tmp_path):

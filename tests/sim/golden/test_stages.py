@@ -3,15 +3,18 @@ import pytest
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.stages import flows
-from circulant.sim.kinds.add import Add
-from circulant.sim.kinds.concat import Concat
+from circulant.sim.golden.stages import INPUT, flows
+from circulant.sim.kinds.activation import FloatActivation
+from circulant.sim.kinds.add import Add, FloatAdd
+from circulant.sim.kinds.concat import Concat, FloatConcat
 from circulant.sim.kinds.scale import Scale
+from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
-from circulant.sim.shape.window import Flow
+from circulant.sim.shape.window import Flow, Window
 from tests.random_networks import Random
+from tests.sim import samples
 
 FORM = Format(16, 12)
 
@@ -51,18 +54,58 @@ def drawn(nodes, outputs):
     return Network("drawn", (Input("x", Flow(4)),), tuple(made), outputs)
 
 
-@pytest.mark.parametrize(("nodes", "outputs", "message"), [
-    ({"a": ("x",), "b": ("a",), "add1": ("a", "b"), "c": ("b",), "add2": ("add1", "c")}, ("add2",),
-     "A circuit is built for branches that part and meet again, but layer 'b' of network 'drawn' is part of two sums "
-     "that cross; let each branch end in the sum of its fork"),
-    ({"a": ("x",), "add": ("a", "x", "x")}, ("add",),
-     "A circuit adds two branches, but layer 'add' adds 3; add them one after the other"),
-    ({"a": ("x",), "concat": ("a", "x")}, ("concat",),
-     "A circuit puts the outputs of both directions of a recurrent layer side by side, but layer 'concat' joins "
-     "others; leave it out"),
-    ({"a": ("x",), "b": ("x",)}, ("a", "b"),
-     "Network 'drawn' must have one output for this, not 2, a, b; take a part of it")])
-def test_what_is_no_chain_of_stages_is_refused(nodes, outputs, message):
+def test_branches_that_cross_are_stages_of_their_own():
+    nodes = {"a": ("x",), "b": ("a",), "add1": ("a", "b"), "c": ("b",), "add2": ("add1", "c")}
+    found = drawn(nodes, ("add2",)).arrangement
+    assert [stage.name for stage in found.each] == ["a", "b", "add1", "c", "add2"]
+    assert found.sources == ((INPUT,), (0,), (0, 1), (1,), (2, 3))
+    assert not found.chain and found.readers(1) == [2, 3] and found.readers(INPUT) == [0]
+    assert nested().arrangement.chain
+
+
+def test_a_vector_waits_while_the_longest_other_way_has_those_under_way():
+    nodes = {"a": ("x",), "b": ("a",), "c": ("b",), "concat": ("c", "a", "b")}
+    found = drawn(nodes, ("concat",)).arrangement
+    assert found.beside(3) == [1, 2, 2], "the branches part behind a: c is two stages from there, b one"
+    chain = {"a": ("x",), "b": ("a",), "add": ("a", "b"), "c": ("add",), "concat": ("c", "add")}
+    assert drawn(chain, ("concat",)).arrangement.beside(4) == [0, 1], "what lies before the last fork does not count"
+
+
+def test_a_second_direction_beside_others_is_one_stage():
+    model = samples.chain(samples.bidirectional("gru", 5, 6))
+    ends = (Node(FloatActivation("bent", 5, "tanh"), ("input",)),
+            Node(FloatConcat("beside", (12, 5)), ("both", "bent")))
+    model = float_model.Model("beside", model.inputs, (*model.nodes, *ends), ("beside",))
     with pytest.raises(Refusal) as caught:
-        _ = drawn(nodes, outputs).stages
-    assert str(caught.value) == message
+        _ = quantize(model, samples.data(model)).arrangement
+    assert str(caught.value) == (
+        "A circuit joins steps as they come, but layer 'beside' of network 'beside' would keep a whole sequence of one "
+        "branch, for a layer with both directions in the other; take both branches behind it")
+    behind = (Node(FloatActivation("bent", 12, "tanh"), ("both",)),
+              Node(FloatConcat("beside", (12, 12)), ("both", "bent")))
+    model = float_model.Model("behind", model.inputs, (*model.nodes[:-2], *behind), ("beside",))
+    found = quantize(model, samples.data(model)).arrangement
+    assert [(stage.kind, sources) for stage, sources in zip(found.each, found.sources, strict=True)] == [
+        ("bidirectional", (INPUT,)), ("activation", (0,)), ("concat", (0, 1))]
+
+
+def test_images_whose_branches_cross_are_refused():
+    r = Random(7)
+    window = Window((3, 3), (1, 1), (1, 1))
+    first, second, third = (Node(r.conv(name, 4, 4, 2, grid=(4, 3), window=window, relu=True), (source,))
+                            for name, source in (("a", "x"), ("b", "a"), ("c", "b")))
+    nodes = (first, second, Node(FloatAdd("sum", 4), ("a", "b")), third,
+             Node(FloatAdd("last", 4), ("sum", "c")))
+    model = float_model.Model("crossed", (Input("x", Flow(4, (4, 3)), (4, 4, 3)),), nodes, ("last",))
+    network = quantize(model, r.normal(6, 4, 4, 3, scale=1))
+    with pytest.raises(Refusal) as caught:
+        _ = network.stages
+    assert str(caught.value) == (
+        "A circuit adds images whose branches part and meet one within the other, but layer 'sum' of network 'crossed' "
+        "joins others; let each branch end in the sum of its fork")
+
+
+def test_several_outputs_are_refused():
+    with pytest.raises(Refusal) as caught:
+        _ = drawn({"a": ("x",), "b": ("x",)}, ("a", "b")).stages
+    assert str(caught.value) == "Network 'drawn' must have one output for this, not 2, a, b; take a part of it"

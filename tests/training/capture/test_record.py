@@ -180,14 +180,28 @@ def test_what_changes_in_place_is_followed():
     np.testing.assert_allclose(reference(model, x).run(x.numpy()), wanted, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("run", [
+    lambda m, x: torch.cat((m.rnn(x)[0], x), -1),
+    lambda m, x: m.a(y := m.c(x)) + m.b((z := m.d(x)) + y) + z])
+def test_branches_that_cross_or_stand_side_by_side(run):
+    torch.manual_seed(0)
+    model = Net(run, rnn=nn.GRU(3, 4, batch_first=True), **{name: nn.Linear(3, 3) for name in "abcd"})
+    x = torch.randn(4, 6, 3)
+    assert inspect(model, x).exportable, str(inspect(model, x))
+    with torch.no_grad():
+        wanted = model(x).numpy()
+    np.testing.assert_allclose(reference(model, x).run(x.numpy()), wanted, rtol=0, atol=1e-6)
+    network = export(model, x, weight_bits=16)
+    assert not network.arrangement.chain
+    assert np.abs(network.run(x.numpy()).real - wanted).max() < 2e-3
+
+
 @pytest.mark.parametrize(("run", "verdict"), [
-    (lambda m, x: torch.cat((m.rnn(x)[0], x), -1), "A circuit puts the outputs of both directions of a recurrent layer "
-                                                   "side by side, but layer 'cat' joins others; leave it out"),
-    (lambda m, x: m.a(y := m.c(x)) + m.b((z := m.d(x)) + y) + z, "A circuit is built for branches that part and meet "
-                                                                  "again, but layer 'd' of network 'model' is part of"),
+    (lambda m, x: torch.cat((x, m.both(x)[0]), -1), "A circuit joins steps as they come, but layer 'cat' of network "
+                                                    "'model' would keep a whole sequence of one branch"),
     (lambda m, x: x + x, "no golden layer for a value and itself; double what is before")])
 def test_what_no_circuit_is_built_for_is_said_by_inspect_and_by_export(run, verdict):
-    model = Net(run, rnn=nn.GRU(3, 4, batch_first=True), **{name: nn.Linear(3, 3) for name in "abcd"})
+    model = Net(run, both=nn.GRU(3, 4, batch_first=True, bidirectional=True))
     x = torch.randn(4, 6, 3)
     report = inspect(model, x)
     assert report.ok
