@@ -105,6 +105,8 @@ def arranged(graph: Graph, residual: Callable[..., Any], both: Callable[..., Any
     """
     whole = _Chain(graph, residual, both)
     try:
+        for node in graph.nodes:  # In their order, so that long chains take no deep recursion.
+            whole.to(node.name)
         found = whole.to(graph.exit)
         covered = [name for stage in found for name in _names(stage)]
         if sorted(covered) == sorted(node.name for node in graph.nodes):
@@ -201,6 +203,7 @@ class _Chain:
     def __init__(self, graph: Graph, residual: Callable[..., Any], both: Callable[..., Any]) -> None:
         self._graph, self._nodes = graph, {node.name: node for node in graph.nodes}
         self._start, self._residual, self._both = graph.entry.name, residual, both
+        self._known: dict[str, list[Any]] = {self._start: []}  # Of each node once: a sum asks for both its branches.
 
     def to(self, name: str) -> list[Any]:
         """The stages up to a node; none to the input.
@@ -208,9 +211,11 @@ class _Chain:
         Raises:
             _NoChain: when there is another join than the sum of two branches or that of both directions.
         """
-        if name == self._start:
-            return []
-        node = self._nodes[name]
+        if name not in self._known:
+            self._known[name] = self._stages(self._nodes[name])
+        return self._known[name]
+
+    def _stages(self, node: Node) -> list[Any]:
         if node.layer.kind == "add":
             return self._sum(node.layer, node.sources)
         if (pair := self.pair(node)) is not None:

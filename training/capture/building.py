@@ -229,14 +229,11 @@ class Builder:
             self.problem(self._nodes[refusal.layer.partition(".")[0]], str(refusal))
             return
         for stage in found:
-            vectors = stage.kind == "residual" and stage.grid is None
             for layer in _within(stage):
                 if layer.kind == "residual":
                     self.problem(self._nodes[layer.name], f"{NO_LAYER} for a value and itself; double what is before")
-                elif not (getattr(layer, "stepwise", False) or (not vectors and isinstance(layer, OverImages))):
-                    self.problem(self._nodes[layer.name], f"{NO_LAYER} within a sum of vectors; only Linear, "
-                                 "activations and batch normalisation may stand there" if vectors else
-                                 f"{NO_LAYER} within a sum of images")
+                elif not (getattr(layer, "stepwise", False) or isinstance(layer, OverImages)):
+                    self.problem(self._nodes[layer.name.partition(".")[0]], f"{NO_LAYER} within a sum of images")
 
 
 def _within(stage: Any) -> Iterator[Any]:

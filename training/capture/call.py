@@ -26,12 +26,14 @@ class Value:
         batch: the axis of the batch.
         path: names of the calls that moved the values since nodes gave them.
         refused: why it may not be taken, or nothing.
+        node: the node whose values these are, all of them as it gives them; nothing where they are moved.
     """
 
     places: Tensor | None = None
     batch: int = 0
     path: tuple[str, ...] = ()
     refused: str = ""
+    node: str = ""
 
     @property
     def rank(self) -> int:

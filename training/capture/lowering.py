@@ -113,9 +113,11 @@ def _(node: neutral.Scale, to: Builder) -> Stream | None:
 
 
 @lowered.register
-def _(node: neutral.Linear, to: Builder) -> Stream:
+def _(node: neutral.Linear, to: Builder) -> Stream | None:
     source, rows = to.taken(node), node.constraint.rows
-    sequence = source.form.flow is not None and source.form.flow.sequence
+    if source.form.flow is None:
+        return None
+    sequence = source.form.flow.sequence
     made = to.give(node.name, "linear", source, lambda name, flow: FloatLinear(
         name, flow.size, rows, weight=as_numpy(node.first)[0], bias=as_numpy(node.bias), relu=node.relu),
         Form.of(Flow(rows, sequence=sequence), *source.form.shape[:-1]))

@@ -69,7 +69,7 @@ class Stream:
     def moved(self, places: Places) -> "Stream | None":
         """The stream of a function of each of these values; None where they are not all values, each once."""
         at = self.at(places).reshape(-1)
-        if at.size != self.order.size or not np.array_equal(np.sort(at), np.arange(at.size)):
+        if at.size != self.order.size or (not unchanged(at) and not np.array_equal(np.sort(at), np.arange(at.size))):
             return None
         order = np.empty_like(at)
         order[at] = np.arange(at.size)

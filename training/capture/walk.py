@@ -90,7 +90,7 @@ class Walk:
     def _input(self, step: Step) -> Value:
         sizes = tuple(step.result.shape[1:])
         self.nodes[step.name] = Input(name=step.name, kind="input", inputs=(), shape=(None, *sizes))
-        return Value(self._numbered(step.name, sizes))
+        return Value(self._numbered(step.name, sizes), node=step.name)
 
     def _numbered(self, name: str, sizes: tuple[int, ...]) -> Tensor:
         """New numbers for the values of a node."""
@@ -164,18 +164,20 @@ class Walk:
         numbers = self._numbered(step.name, node.sizes)
         if places is not None:
             return Value(numbers.flatten()[places], batch, sources[0].path)
-        return Value(numbers, batch)
+        return Value(numbers, batch, node=step.name)
 
     def _node(self, value: Value) -> str:
         """The name of the node that gives a value, a new one where the values of others are moved."""
         if value.refused:
             raise Unsupported(value.refused)
+        if value.node:
+            return value.node
         assert value.places is not None
-        flat, starts = value.places.flatten(), torch.tensor([start for start, _ in self._starts])
+        flat, starts = value.places.flatten().contiguous(), torch.tensor([start for start, _ in self._starts])
         if bool((flat >= HIDDEN).any()):
             raise Unsupported(f"it must take a tensor, not all that a recurrent layer returns; {LAST_STEP}")
         of = torch.bucketize(flat, starts, right=True) - 1
-        order = list(dict.fromkeys(of.tolist()))
+        order = list(dict.fromkeys(torch.unique_consecutive(of).tolist()))
         nodes = [self.nodes[self._starts[number][1]] for number in order]
         before, count = torch.zeros(len(starts), dtype=torch.int64), 0
         for number, node in zip(order, nodes, strict=True):

@@ -90,6 +90,9 @@ def test_every_node_without_a_layer_is_named_at_once(model, wanted):
 @pytest.mark.parametrize(("shape", "modules", "wanted"), [
     ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()], {}),
     ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3)], {"0": "no golden layer for images behind it; flatten them"}),
+    ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3), nn.Linear(2, 5)], {
+        "0": "no golden layer for images behind it; flatten them", "1": "no golden layer"}),
+    ((2, 3, 4, 4), [nn.Linear(4, 5), nn.Flatten()], {"0": "no golden layer"}),
     ((2, 8), [nn.Linear(8, 4), nn.BatchNorm1d(4)], {}), ((2, 5, 8), [nn.Linear(8, 4), nn.BatchNorm1d(5)], {
         "1": "no golden layer"})])
 def test_what_is_missing_of_images_and_norms(shape, modules, wanted):

@@ -210,3 +210,14 @@ def test_what_no_circuit_is_built_for_is_said_by_inspect_and_by_export(run, verd
     with pytest.raises(Refusal, match=r"^The golden model must have a layer for everything that is exported, but has "
                                       r"none for \w+ \(\w+: "):
         export(model, x)
+
+
+def test_many_sums_in_a_row_are_judged_at_once():
+    """Each doubles the paths from the input to the output, which must not double the time."""
+    def run(m, x):
+        for number in range(40):
+            x = torch.relu(x + getattr(m, f"layer{number}")(x))
+        return x
+
+    model = Net(run, **{f"layer{number}": nn.Linear(3, 3) for number in range(40)})
+    assert inspect(model, torch.zeros(2, 3)).exportable
