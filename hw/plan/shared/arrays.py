@@ -1,6 +1,7 @@
 """One array for all layers of a network, or for each group that can share one: which it is, and its exact cost."""
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
 from circulant.hw.plan.passes import useful
 from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, finalists, least_shared
-from circulant.hw.plan.shared.cost import RANKED, Cost, least_period, period, sample_results, shared_cost
+from circulant.hw.plan.shared.cost import RANKED, Cost, least_period, period, periods, sample_results, shared_cost
 from circulant.hw.plan.shared.groups import Group, block_size
 from circulant.hw.plan.shared.layer_counters import schedule
 from circulant.hw.plan.shares import FULL, shares
@@ -22,8 +23,9 @@ __all__ = ["shared_plans"]
 EQUAL = 1 / 32
 """Share by which an exact cost may be above the best one to count as equal."""
 
-SPACED, GROWN = 8, 2
-"""Arrays that are played with all spacings, and those of them that get what is left of the multipliers."""
+SPACED, GROWN, TRIED = 8, 2, 12
+"""Arrays that are played with all spacings, and those of them that get what is left of the multipliers; plans that are
+played for periods behind ends of sequences, until one has always the same."""
 
 
 @dataclass(frozen=True)
@@ -62,22 +64,45 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, obje
                       "hardware.multipliers")
     rungs = [each[at] for each, at in zip(ladders, chosen[0].tolist(), strict=True)]
     slowest = max(range(len(rungs)), key=lambda n: rungs[n].cycles)
-    plans: list[LayerPlan] = []
+    ways: list[Iterator[list[LayerPlan]]] = []
     for n, (group, rung) in enumerate(zip(groups, rungs, strict=True)):
         budget = rung.multipliers + (int(left[0]) if n == slowest else 0)
         found = [each for each in candidates(group, levels) if each.multipliers <= budget
                  and (each.elements == group.k or each.multipliers + each.elements * sum(
                      map(element_multiplications, group.layers)) > budget)]  # Twice the elements do not fit, too.
-        plans += _group_plans(group, found, budget, objective=objective, eager=eager)
-    cost = shared_cost(list(dict.fromkeys(plan.sharing for plan in plans if plan.sharing)),
-                       [plan.elements for plan in plans])
-    exact = not any(group.pairs for group in groups)
-    return [replace(plan, cycles=cost.period, repeats=cost.repeats if exact else None) for plan in plans], cost
+        ways.append(_group_plans(group, found, budget, objective=objective, eager=eager))
+    plans, cost = _steady((list(chain(*each)) for each in zip(*ways, strict=False)), objective,
+                          pairs=any(group.pairs for group in groups))
+    return [replace(plan, cycles=cost.period, repeats=cost.repeats) for plan in plans], cost
+
+
+def _steady(ways: Iterator[list[LayerPlan]], objective: str, *, pairs: bool) -> tuple[list[LayerPlan], Cost]:
+    """The first plans whose period is the same behind each end of a sequence, if they are nearly as good as the first
+    ones; else these, with the greatest of their periods as an estimate. With both directions all is an estimate."""
+    found: list[tuple[list[LayerPlan], Cost]] = []
+    for plans in islice(ways, 1 if pairs else TRIED):
+        arrays, elements = list(dict.fromkeys(plan.sharing for plan in plans if plan.sharing)), [
+            plan.elements for plan in plans]
+        cost, (_, first) = shared_cost(arrays, elements), found[0] if found else (plans, None)
+        if first and not _as_good(cost, first, objective):
+            continue
+        behind = set() if pairs else periods(arrays, elements)
+        if cost.turn and behind == {cost.period}:
+            return plans, cost
+        found.append((plans, replace(cost, period=max(behind | {cost.period}), turn=0)))
+    return found[0]
+
+
+def _as_good(cost: Cost, first: Cost, objective: str) -> bool:
+    """Whether a cost is nearly as good as the first one, above all by what the objective asks for."""
+    late, long = (EQUAL, NEARLY) if objective == "latency" else (NEARLY, EQUAL)
+    return cost.latency <= first.latency * (1 + late) and cost.period <= first.period * (1 + long)
 
 
 def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, objective: str,
-                 eager: bool) -> list[LayerPlan]:
-    """The plans of layers with one array, from the candidates that fit."""
+                 eager: bool) -> Iterator[list[LayerPlan]]:
+    """The plans of layers with one array, from the candidates that fit, the best ones first, and behind them those that
+    are nearly as good."""
     found, layers = finalists(found, objective), group.layers
     costs = _Costs(layers)
     orders = (True,) if group.pairs else (False, True)[:len(layers)]  # Neither direction is behind the other one.
@@ -94,9 +119,15 @@ def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, 
     for _, each in _search(costs, spaced, objective, share=EQUAL):
         last.setdefault((id(each.candidate), each.in_turn), each)
     grown = [(each, *_grown(costs, each, multipliers)) for each in list(last.values())[:GROWN]]
-    chosen, elements, _ = min(grown, key=lambda each: (
+    grown.sort(key=lambda each: (
         (each[2].latency, each[2].period) if objective == "area" else (each[2].period, each[2].latency)))
-    return _plans(costs, chosen, elements)
+    for chosen, elements, _ in grown:
+        yield _plans(costs, chosen, elements)
+    turned = [replace(chosen, in_turn=True) for chosen, _, _ in grown if orders[-1]]
+    done = {chosen for chosen, _, _ in grown}
+    for chosen in dict.fromkeys((*turned, *last.values(), *(each for _, each in near))):
+        if chosen not in done:
+            yield _plans(costs, chosen, _grown(costs, chosen, multipliers)[0])
 
 
 def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:

@@ -1,5 +1,6 @@
 """The counters of a layer's dispatch, cycle by cycle, in Python: which command its sequencer gets next. The names are
 those of `circulant.hw.array.dispatch` and `circulant.hw.array.shared.early_dispatch`."""
+from collections.abc import Container
 from typing import Protocol
 
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
@@ -8,7 +9,7 @@ __all__ = ["Commands", "commands_of"]
 
 
 class Commands(Protocol):
-    """Order of the commands of a layer whose sequences do not end."""
+    """Order of the commands of a layer."""
 
     def pick(self, fits: bool, inputs: int) -> int:
         """The command that is offered, the most urgent one; -1 without one.
@@ -24,33 +25,39 @@ class Commands(Protocol):
     def zero(self, command: int) -> bool:
         """Whether the recurrent part of a command's vector counts as zero."""
 
-    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int) -> bool:
+    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int, gone: bool) -> bool:
         """One cycle's registers; whether a step starts.
 
         Parameters:
             accepted, ended: commands of this cycle; -1 without one.
             state: the recurrent vector has come as a whole.
+            gone: the result of a step has gone through the transform of the layer's own blocks.
         """
 
     def state(self) -> tuple[object, ...]:
-        """All that what follows depends on."""
+        """All that what follows depends on, where no sequence ends."""
 
 
-def commands_of(program: Program, *, streams: int, eager: bool) -> Commands:
-    """The order of a program's commands; see `circulant.hw.array.plans.Sharing`."""
-    return Early(program, eager=eager) if program.early else InTurn(program, streams=streams)
+def commands_of(program: Program, *, streams: int, eager: bool, lasts: Container[int]) -> Commands:
+    """The order of a program's commands; see `circulant.hw.array.plans.Sharing`.
+
+    Parameters:
+        lasts: the steps that end sequences, those of each stream counted.
+    """
+    return Early(program, eager=eager, lasts=lasts) if program.early else InTurn(program, streams=streams, lasts=lasts)
 
 
 class Early:
     """Order in which what has come whole leads; see `EarlyDispatch`."""
 
-    def __init__(self, program: Program, *, eager: bool) -> None:
+    def __init__(self, program: Program, *, eager: bool, lasts: Container[int]) -> None:
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
         self._eager, self._adjacent, self._closes = eager, program.adjacent, False
         self._whole, self._at_once = self._joint and not program.commands[AHEAD], False
         self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
         self._reads, self._there = [False, False, False], False
-        self._fresh, self._unmarked = True, False
+        self._fresh, self._unmarked, self._zero_ready = True, False, True
+        self._lasts, self._marked = lasts, 0
 
     def pick(self, fits: bool, inputs: int) -> int:
         fits, whole = fits and not self._begun, inputs > self._reads[AHEAD]
@@ -61,7 +68,8 @@ class Early:
             return AHEAD if fits and (whole or self._eager) else -1
         if fits and whole:
             return MAIN if self._at_once else AHEAD
-        if fits and self._eager and (self._fresh or (self._there and not self._reads[MAIN])):
+        there = self._zero_ready if self._fresh else self._there and not self._reads[MAIN]
+        if fits and self._eager and there:
             return MAIN
         if self._waiting:
             return SECOND
@@ -73,7 +81,7 @@ class Early:
     def zero(self, command: int) -> bool:
         return command == MAIN and (self._kept_zero if self._begun else self._fresh)
 
-    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int) -> bool:
+    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int, gone: bool) -> bool:
         steps = accepted in (AHEAD, MAIN)
         starts, follows = steps and not self._begun, steps and (self._begun or self._at_once)
         self._there = state and not self._reads[MAIN]
@@ -92,26 +100,28 @@ class Early:
         elif follows:
             self._begun = False
         if self._unmarked and inputs:
-            self._unmarked = self._fresh = False
+            self._unmarked, self._fresh = False, self._marked in self._lasts
+            self._marked += 1
         self._unmarked = self._unmarked or starts
+        self._zero_ready = (self._zero_ready or gone) and not starts
         return starts
 
     def state(self) -> tuple[object, ...]:
         return (self._closes, self._begun, self._due, self._kept_zero, self._waiting, *self._reads, self._there,
-                self._fresh, self._unmarked)
+                self._fresh, self._unmarked, self._zero_ready)
 
 
 class InTurn:
     """Order with a step of each stream in turn, whose whole input leads; see `Dispatch`."""
 
-    def __init__(self, program: Program, *, streams: int) -> None:
+    def __init__(self, program: Program, *, streams: int, lasts: Container[int]) -> None:
         ahead, main, second = map(bool, program.commands)
         self._ahead, self._main, self._second = ahead, main, second
         self._starting, self._ending = AHEAD if ahead else MAIN, MAIN if main else AHEAD
         self._behind, self._streams = 1 if streams == 1 else 2, streams
         self._first = bool(program.joined) and streams > 1  # The second vector goes before the next input.
         self._begun = self._kept_zero = self._reading = False
-        self._waiting, self._started = 0, 0
+        self._waiting, self._started, self._lasts = 0, 0, lasts
 
     def pick(self, fits: bool, inputs: int) -> int:
         room, due = fits and inputs > self._reading, self._waiting >= self._behind
@@ -131,10 +141,14 @@ class InTurn:
         return True
 
     def zero(self, command: int) -> bool:
-        fresh = self._started < self._streams
-        return command == MAIN and (fresh if self._starting == MAIN else self._kept_zero)
+        return command == MAIN and (self._fresh if self._starting == MAIN else self._kept_zero)
 
-    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int) -> bool:
+    @property
+    def _fresh(self) -> bool:
+        """Whether the next step begins a sequence."""
+        return self._started < self._streams or self._started - self._streams in self._lasts
+
+    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int, gone: bool) -> bool:
         starts = accepted == self._starting
         if ended == self._ending:
             self._reading = False
@@ -145,9 +159,9 @@ class InTurn:
         if accepted == MAIN:
             self._begun = False
         if starts:
-            self._kept_zero, self._begun = self._started < self._streams, self._starting != self._ending
-            self._started += self._started < self._streams
+            self._kept_zero, self._begun = self._fresh, self._starting != self._ending
+            self._started += 1
         return starts
 
     def state(self) -> tuple[object, ...]:
-        return self._begun, self._kept_zero, self._reading, self._waiting, self._started
+        return self._begun, self._kept_zero, self._reading, self._waiting, min(self._started, self._streams)

@@ -6,7 +6,7 @@ simulated hardware by its tests. A play for a period ends when the whole state r
 directions of a bidirectional layer are played as if both went forward: an estimate, as the cycles by which they are
 apart depend on the length of sequences.
 """
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -17,11 +17,14 @@ from circulant.hw.plan.shared.directions import SharedPair
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.links import Direct, link
 
-__all__ = ["RANKED", "Cost", "end_latency", "least_period", "loop_latency", "period", "sample_issues", "sample_results",
-           "shared_cost", "taken_steps"]
+__all__ = ["RANKED", "Cost", "end_latency", "least_period", "loop_latency", "period", "periods", "sample_issues",
+           "sample_results", "shared_cost", "taken_steps"]
 
 LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
 """Steps that are played for a period at the least; cycles at the most of a candidate, and of what is chosen."""
+
+LENGTHS = 1, 2, 3, 5, 8, 13
+"""Steps of the sequences behind which a long one is played, two of each; of the first one it follows a long one."""
 
 STILL = 64
 """Cycles, and those of a drain, in which nothing moves before a sample that waits comes."""
@@ -79,8 +82,7 @@ def period(groups: Sequence[Sharing], elements: Sequence[int], *,
     all that came between them comes again for ever, and the period is the cycles between them by the steps between
     them. Equal lengths of steps say nothing: they are equal as well while a queue between layers fills.
 
-    The sequence begins behind a reset. One that follows another one begins otherwise, and layers may then settle in
-    another order, with another period: of two LSTMs every second sequence took 50 cycles a step, the others 45.
+    The sequence begins behind a reset; for those that follow others see `periods`.
 
     Parameters:
         most: cycles after which the play ends, behind `LEAST_STEPS`. Where no state has repeated by then the period is
@@ -98,14 +100,60 @@ def period(groups: Sequence[Sharing], elements: Sequence[int], *,
         late - early for early, late in pairwise(taken)), turn
 
 
-def taken_steps(groups: Sequence[Sharing], elements: Sequence[int]) -> Iterator[tuple[int, Hashable]]:
-    """The cycle behind each step that the first layer takes, without end, and the state then."""
-    play, offered = _Play(groups, elements, closed=False), 0
+def periods(groups: Sequence[Sharing], elements: Sequence[int], *, most: int = MOST) -> set[float]:
+    """The periods to which long sequences come that follow others: a long one, or two of each of `LENGTHS`.
+
+    Layers may settle in several orders. Which one it is depends on the state that the end of a sequence leaves: of two
+    LSTMs every second sequence took 50 cycles a step, the others 45. A long sequence ends as soon as its state repeats,
+    or comes to one that a long sequence before it had; a few steps later than that each time, so that it ends at
+    several places of what repeats.
+
+    Parameters:
+        most: cycles after which the play ends; what is found by then does not count, and none is.
+    """
+    streams, lasts = groups[0].streams, set[int]()
+    play, taken, found = _Play(groups, elements, closed=True, lasts=lasts), list[int](), dict[Hashable, float]()
+    working = play.layers[:_working(groups)]
+
+    def end_behind(steps: int) -> None:
+        """Play so many more steps of each stream, the last ones of their sequences."""
+        end = (-(-len(taken) // streams) + steps) * streams
+        lasts.update(range(end - streams, end))
+        taken.extend(play.taken() for _ in range(end - len(taken)))
+
+    for number, length in enumerate((0, 0, *LENGTHS)):
+        for _ in range(2 * bool(length)):
+            end_behind(length)
+        seen = dict[Hashable, int]()
+        while play.cycle <= most:
+            taken.append(play.taken())
+            if lasts and min(layer.done for layer in working) <= max(lasts) + streams:
+                continue  # What follows depends on the end as well.
+            state = play.state()
+            if state in found:
+                cycles = found[state]
+            elif (first := seen.setdefault(state, len(taken))) < len(taken):
+                cycles = (taken[-1] - taken[first - 1]) / (len(taken) - first)
+            else:
+                continue
+            found |= dict.fromkeys(seen, cycles)
+            break
+        else:
+            return set()
+        end_behind(1 + number)
+    return set(found.values())
+
+
+def taken_steps(groups: Sequence[Sharing], elements: Sequence[int],
+                lasts: Container[int] | None = None) -> Iterator[tuple[int, Hashable]]:
+    """The cycle behind each step that the first layer takes, without end, and the state then.
+
+    Parameters:
+        lasts: the steps that end sequences; None where none ends.
+    """
+    play = _Play(groups, elements, closed=lasts is not None, lasts=lasts)
     while True:
-        offered += play.step(True)[0]
-        if offered == play.takes:
-            offered = 0
-            yield play.cycle, play.state()
+        yield play.taken(), play.state()
 
 
 def sample_results(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[int, ...]:
@@ -144,11 +192,8 @@ def end_latency(groups: Sequence[Sharing], elements: Sequence[int], behind: Call
     """The latency of the last of `ENDED` steps behind a reset, of long ones of `FEW`, which come as soon as they are
     taken and of which it alone has a result; ``behind``: see `loop_latency`."""
     count = max(FEW, min(ENDED, ENDED_CYCLES // max(1, least_period(groups))))
-    play, offered, came, given = _Play(groups, elements, closed=True), 0, 0, list[int]()
-    last, wanted = _working(groups) - 1, count * play.gives
-    layers = [layer for each in groups for layer in each.layers]
-    if getattr(layers[last], "returns", "") == "last":
-        play.layers[last].skips, wanted = count - 1, play.gives
+    play, offered, came, given = _Play(groups, elements, closed=True, lasts=(count - 1,)), 0, 0, list[int]()
+    wanted = (1 if any(layer.only_last for layer in play.layers) else count) * play.gives
     while len(given) < wanted:
         accepts, leaves = play.step(offered < count * play.takes)
         offered += accepts
@@ -224,6 +269,8 @@ class _Play:
     Parameters:
         closed: whether results all leave; else layers behind one that gives its last state have nothing to do, and its
             results do not leave.
+        lasts: the steps that end sequences; then of a layer that gives its last state the results of these leave. None
+            where no sequence ends.
         issues: takes (cycle, layer, command) of each cycle in which the array works.
 
     Members:
@@ -234,17 +281,20 @@ class _Play:
     """
 
     def __init__(self, groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
-                 issues: list[tuple[int, int, int]] | None = None) -> None:
+                 lasts: Container[int] | None = None, issues: list[tuple[int, int, int]] | None = None) -> None:
         served = [(layer, program, each) for each in groups
                   for layer, program in zip(each.layers, each.programs, strict=True)]
         served = served if closed else served[:_working(groups)]
-        self.layers = single = [SharedLayer(layer, program, count, eager=each.eager, streams=each.streams)
-                                 for (layer, program, each), count in zip(served, elements, strict=False)]
+        self.layers = single = [
+            SharedLayer(layer, program, count, eager=each.eager, streams=each.streams,
+                        lasts=() if lasts is None else lasts)
+            for (layer, program, each), count in zip(served, elements, strict=False)]
         members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]
         self._arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
         self._chain = chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
-        for each in single[-2:] if chain[-1] is not single[-1] else single[-1:]:
-            each.skips = inf if not closed and getattr(served[-1][0], "returns", "") == "last" else 0
+        working = _working(groups)
+        for layer, (golden, _, _) in zip(single[:working], served, strict=False):
+            layer.only_last = (not closed or lasts is not None) and getattr(golden, "returns", "") == "last"
         links = [Direct(), *(link(before.outputs, before.k, behind.k) for before, behind in pairwise(chain)), Direct()]
         self._joints = list(zip([None, *chain], links, [*chain, None], strict=True))
         self._issues, self.cycle = issues, 0
@@ -262,6 +312,13 @@ class _Play:
         return (*(each.state() for each in self.layers), *(array.state() for array, _ in self._arrays),
                 *(between.state() for _, between, _ in self._joints),
                 *(each.state() for each in self._chain if isinstance(each, SharedPair)))
+
+    def taken(self) -> int:
+        """The cycle behind that in which the next step is taken, with its blocks always there."""
+        left = self.takes
+        while left:
+            left -= self.step(True)[0]
+        return self.cycle
 
     def step(self, came: bool) -> tuple[bool, bool]:
         """A cycle: whether the first layer takes a block, if one ``came``, and whether one of the result leaves."""

@@ -1,6 +1,7 @@
 """The counters of a layer that shares an array, cycle by cycle, in Python: banks, dispatch, sequencer, row memories,
-pointwise units and queue, of sequences that do not end. The names are those of the units."""
+pointwise units and queue. The names are those of the units."""
 from collections import deque
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from circulant.hw.arith.fft import forward_latency
@@ -60,17 +61,21 @@ def schedule(program: Program) -> tuple[object, ...]:
 class SharedLayer:
     """A layer.
 
+    Parameters:
+        lasts: the steps that end sequences.
+
     Members:
         k, outputs: values of a block, and of a result.
         takes, offers: a block can come; one waits to leave.
         accepts, leaves: what of that happens in this cycle.
         command: at work.
         asks, ending, phase: an issue is asked for; it ends a pass; its phase.
-        skips: how many results do not leave, as they are not those of a last step.
+        only_last: the results of last steps alone leave.
+        done: steps whose results are there.
     """
 
     def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True,
-                 streams: int = 1) -> None:
+                 streams: int = 1, lasts: Container[int] = ()) -> None:
         k, shape = program.matrices[0].product.block_size, program.shape
         self.k, self.outputs = k, layer.outputs
         self._columns, self._fold = shape.columns, shape.fold
@@ -93,12 +98,13 @@ class SharedLayer:
         self.command, self._at, self.phase = AHEAD if program.commands[AHEAD] else MAIN, 0, 0
         self._active = self._clear = self._zero = self._leads = False
         # The dispatch: the order of commands; steps and blocks under way.
-        self._commands = commands_of(program, streams=streams, eager=eager)
+        self._commands = commands_of(program, streams=streams, eager=eager, lasts=lasts)
+        self._lasts = lasts
         self._unfetched, self._promised, self._fits = 0, 0, True
         # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.
         transform = forward_latency(k, shape.levels)
         self._pipe = [False] * transform
-        self._own, self._soon = _Delay(transform), _Delay(transform - 1)
+        self._own, self._soon, self._gone = _Delay(transform), _Delay(transform - 1), _Delay(transform)
         self._held, self._came, self._inputs, self._have = 0, 0, 0, [0, 0, 0]
         self._own_at = [0, 0]
         # Rows that can be fetched, by stage; results on their way; the queue.
@@ -110,7 +116,7 @@ class SharedLayer:
         self._seconds: deque[int] = deque()
         self._given, self._queued, self.offers = 0, 0, False
         self.accepts = self.leaves = False
-        self.skips: float = 0
+        self.only_last, self.done = False, 0
         self._now = 0
 
     def state(self) -> tuple[object, ...]:
@@ -119,7 +125,7 @@ class SharedLayer:
         return (
             self.command, self._at, self.phase, self._active, self._clear, self._zero, self._leads,
             self._commands.state(), self._unfetched, self._promised, self._fits, *self._pipe,
-            *(tuple((at - now, second) for at, second in delay.events) for delay in (self._own, self._soon)),
+            *(tuple((at - now, second) for at, second in each.events) for each in (self._own, self._soon, self._gone)),
             self._held, self._came, self._inputs, *self._have, *self._own_at,
             *(tuple(max(0, at - now) for at in ready) for ready in self._ready),
             *(max(0, at + unit.phases - now) for at, unit in zip(self._fetched, self._units, strict=True)),
@@ -179,7 +185,7 @@ class SharedLayer:
         leads, zero = self._commands.leads(accepted), self._commands.zero(accepted)
         clear = self._may_go(accepted, moves, zero, leads, free)
         fetched, (queued, ends) = self._fetch(cycle), self._give(cycle)
-        self._dispatch(accepted, ended, fetched, ends)
+        self._dispatch(accepted, ended, fetched, ends and not queued, self._gone.get(cycle) is not None)
         self._banks(cycle, ended)
 
         # The registers of the sequencer and of the queue.
@@ -195,7 +201,7 @@ class SharedLayer:
         reads = self._queued > 0 and (not self.offers or self.leaves)
         self.offers = self._queued > 0 or (self.offers and not self.leaves)
         self._queued += queued - reads
-        self.skips -= ends and self.skips > 0
+        self.done += ends
         self._now = cycle + 1
 
     def _may_go(self, accepted: int, moves: bool, zero: bool, leads: bool, free: bool) -> bool:
@@ -209,10 +215,11 @@ class SharedLayer:
         enough = (self.command == MAIN and self._zero) or self._have[VECTORS[self.command]] >= issues[at].need
         return enough and (free or not self._ends(self.command, at, self._leads))
 
-    def _dispatch(self, accepted: int, ended: int, fetched: bool, ends: bool) -> None:
+    def _dispatch(self, accepted: int, ended: int, fetched: bool, skips: bool, gone: bool) -> None:
         """The registers of the dispatch."""
-        starts = self._commands.edge(accepted, ended, state=self._have[0] >= self._sizes[0], inputs=self._inputs)
-        n, skipped = 2 if starts else 1, self.blocks * (ends and self.skips > 0)
+        starts = self._commands.edge(accepted, ended, state=self._have[0] >= self._sizes[0], inputs=self._inputs,
+                                     gone=gone)
+        n, skipped = 2 if starts else 1, self.blocks * skips
         self._fits = (self._promised - self.leaves - skipped <= self._room - n * self.blocks
                       and self._unfetched - fetched <= 2 - n)
         self._promised += self.blocks * starts - self.leaves - skipped
@@ -252,10 +259,14 @@ class SharedLayer:
             return False, False
         self._results.popleft()
         self._given = (self._given + 1) % self.blocks
+        ends, last = self._given == 0, self.done in self._lasts
         if self._sizes[0]:
             self._own.put(cycle, False)
-            self._soon.put(cycle, False)
-        return not self.skips, self._given == 0
+            if not last:  # Its result is not kept, but has its place.
+                self._soon.put(cycle, False)
+            if ends:
+                self._gone.put(cycle, False)
+        return last or not self.only_last, ends
 
     def _fetch(self, cycle: int) -> bool:
         """Let the units fetch; whether the first one takes the last block of a step."""

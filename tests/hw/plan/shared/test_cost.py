@@ -1,4 +1,5 @@
 """Random stacks of layers that share an array equal golden, and take the cycles that their plan predicts."""
+from dataclasses import replace
 from itertools import groupby, islice
 
 import numpy as np
@@ -9,7 +10,7 @@ from circulant.hw.array.program import ArrayShape
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry
 from circulant.hw.plan.plan import alternatives, plan
-from circulant.hw.plan.shared.cost import shared_cost, taken_steps
+from circulant.hw.plan.shared.cost import period, periods, shared_cost, taken_steps
 from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
@@ -100,7 +101,7 @@ def play(network, top, x, *, stall=0.0, silence=0, ends=0, streams=1):
     Parameters:
         stall: share of cycles without an input, and without an output taken.
         silence: cycles before each vector, from the last result on.
-        ends: steps after which a sequence ends; 0 where it is one.
+        ends: steps after which a sequence ends; 0 where it is one; or a set of those that end one.
         streams: whose steps follow each other in turn.
     """
     rng = np.random.default_rng(5)
@@ -108,7 +109,8 @@ def play(network, top, x, *, stall=0.0, silence=0, ends=0, streams=1):
         (8 * -(-network.input_format.width // 8), network.flow.size, top.input_block),
         (8 * -(-network.output_format.width // 8), network.end.size, top.output_block))
     beats, wanted = -(-size // block), -(-outputs // out_block) * len(x)
-    lasts = [(n // streams + 1) % (ends or len(x)) == 0 for n in range(len(x))]
+    lasts = [n // streams + 1 in ends if isinstance(ends, set) else (n // streams + 1) % (ends or len(x)) == 0
+             for n in range(len(x))]
     pending = [(sum((int(value) & (1 << width) - 1) << width * j for j, value in
                     enumerate(vector[b * block:(b + 1) * block])), int(last and b == beats - 1))
                for vector, last in zip(x, lasts, strict=True) for b in range(beats)]
@@ -224,6 +226,77 @@ def test_a_random_stack_of_interleaved_streams_equals_golden_and_takes_the_predi
     assert np.diff(came).tolist() == steps
     _, came, went = play(network, top, x[:3], silence=900, ends=1 << 20)
     assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 3
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, *(pytest.param(seed, marks=pytest.mark.soak)
+                                             for seed in range(COUNT) if seed not in (1, 2, 3))])
+def test_sequences_that_end_take_the_predicted_cycles(seed):
+    streams = 1 + (seed % 3 if seed % 2 else 0)
+    network, plans, _ = stack(seed, streams)
+    top, arrays = Top(network, plans), list(dict.fromkeys(plan.sharing for plan in plans))
+    x = np.random.default_rng(seed).integers(-99, 99, (PLAYED * streams, network.flow.size))
+    for ends in (1, 2, 5):
+        lasts = {n for n in range(len(x)) if (n // streams + 1) % ends == 0}
+        _, came, _ = play(network, top, x, ends=ends, streams=streams)
+        taken = taken_steps(arrays, [plan.elements for plan in plans], lasts)
+        assert np.diff(came).tolist() == np.diff([cycle for cycle, _ in islice(taken, len(x))]).tolist()
+
+
+def chain(inputs, *layers):
+    """A quantized chain of layers, each a kind, a block size and outputs."""
+    rng = np.random.default_rng(1)
+    sizes = [inputs, *(outputs for _, _, outputs in layers)]
+    made = tuple(layer(rng, n, kind, k=k, inputs=sizes[n], outputs=outputs)
+                 for n, (kind, k, outputs) in enumerate(layers))
+    return quantize(float_model.Model.chain("chain", inputs, True, made), rng.normal(0, 1, (2, 4, inputs)))
+
+
+def paces(network, plans, lengths, *, over):
+    """The mean cycles of the last steps of the longest of sequences that follow each other, as they are simulated."""
+    streams, ends = plans[0].streams, np.cumsum(lengths)
+    x = np.random.default_rng(2).integers(-99, 99, (ends[-1] * streams, network.flow.size))
+    _, came, _ = play(network, Top(network, plans), x, ends=set(ends.tolist()), streams=streams)
+    lasts = [end * streams - 1 for end, length in zip(ends, lengths, strict=True) if length == max(lengths)]
+    return [(came[last] - came[last - over * streams]) / (over * streams) for last in lasts]
+
+
+def test_the_planned_period_is_that_of_each_sequence_and_not_of_the_first_alone():
+    """Where who is furthest behind goes first, two LSTMs take 45 cycles a step behind a reset, but in every second
+    sequence 50: they go in turn, which takes 45 always."""
+    network = chain(16, ("lstm", 8, 16), ("lstm", 8, 16))
+    plans = plan(network, 400, levels=4, objective="latency")
+    assert plans[0].repeats is not None, "exact"
+    assert paces(network, plans, [40] * 4, over=8) == [plans[0].cycles] * 4 == [45] * 4
+    other = replace(plans[0].sharing, in_turn=False)
+    assert periods([other], [each.elements for each in plans]) == {45, 50}
+    assert period([other], [each.elements for each in plans])[0] == 45, "behind a reset"
+    assert paces(network, [replace(each, sharing=other) for each in plans], [40] * 4, over=8) == [45, 50, 45, 50]
+
+
+def test_a_period_that_depends_on_the_sequences_before_is_an_estimate_the_greatest_of_those_seen():
+    network, asked = drawn_stack(25)
+    (plans,) = (each.plans for each in alternatives(network, **asked) if each.plans[0].sharing is not None)
+    arrays, elements = list(dict.fromkeys(each.sharing for each in plans)), [each.elements for each in plans]
+    found = periods(arrays, elements)
+    assert period(arrays, elements)[0] == min(found) == 23.5 and plans[0].cycles == max(found) == 25
+    assert {each.estimated for each in plans} == {True}, "no plan nearly as good has always the same"
+    measured = paces(network, plans, [40, 1, 1, 40, 2, 2, 40, 3, 3, 40, 5, 5, 40], over=12)
+    assert len(set(measured)) > 1 and max(measured) <= plans[0].cycles
+
+
+def test_auto_chooses_by_the_period_that_stays():
+    """By the rule of old, lengths of steps that repeat over a turn, one array takes 24 cycles, and was chosen before an
+    array each with 25. But from its 12th step on it takes 26."""
+    network = chain(12, ("after", 4, 8), ("lstm", 4, 12), ("after", 4, 4))
+    best, other = alternatives(network, 300, objective="auto", levels=9)
+    assert (best.engines, best.period, other.engines, other.period) == (
+        "an array for each layer", 25, "one array for all layers", 26)
+    steps = shared_cost([other.plans[0].sharing], [each.elements for each in other.plans]).steps
+    assert (set(steps[3:11]), steps[11:]) == ({24}, (26, 27, 26, 26)), "a queue fills"
+    x = np.random.default_rng(2).integers(-99, 99, (40, network.flow.size))
+    for each in (best, other):
+        _, _, went = play(network, Top(network, each.plans), x)
+        assert (went[-1] - went[-9]) / 8 == each.period
 
 
 def test_sequences_behind_each_other_begin_without_a_state():
