@@ -238,8 +238,8 @@ class Builder:
 
 def _within(stage: Any) -> Iterator[Any]:
     """The layers of the branches of a sum, and of those within them; a sum without any."""
-    parts = (*stage.body, *stage.shortcut) if stage.kind == "residual" else ()
-    for part in parts:
-        yield from _within(part) if part.kind == "residual" else (part,)
-    if stage.kind == "residual" and not parts:
-        yield stage
+    if stage.kind == "residual":
+        for part in (*stage.body, *stage.shortcut):
+            yield from _within(part) if part.kind == "residual" else (part,)
+        if not stage.body and not stage.shortcut:
+            yield stage

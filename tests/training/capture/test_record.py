@@ -221,3 +221,15 @@ def test_many_sums_in_a_row_are_judged_at_once():
 
     model = Net(run, **{f"layer{number}": nn.Linear(3, 3) for number in range(40)})
     assert inspect(model, torch.zeros(2, 3)).exportable
+
+
+def test_the_parts_of_one_call_are_told_apart():
+    def run(m, x):
+        steps = m.rnn(x)[0].unbind(1)
+        return m.fc(steps[-1]) + m.other(steps[0])
+
+    model = Net(run, rnn=lstm(), fc=nn.Linear(4, 2), other=nn.Linear(4, 2))
+    report = inspect(model, torch.randn(STEPS))
+    assert {entry.name: entry.status for entry in report}["unbind"] == "captured", str(report)
+    with pytest.raises(Refusal, match=r"has none for unbind \(unbind"):
+        export(model, torch.randn(STEPS))
