@@ -1,10 +1,13 @@
 """Random models of every kind of layer, with the odd geometry and the bit widths that users come with."""
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.graphs import graph
+from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.gru import FloatGru
@@ -22,9 +25,9 @@ __all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "recurrent
 
 CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
 BLOCKS = (1, 2, 4, 8, 16)
-KINDS = ("perceptron", "recurrent", "image", "bidirectional", "signal", "image rows")
+KINDS = ("perceptron", "recurrent", "image", "bidirectional", "signal", "image rows", "graph")
 """Kinds of models: over vectors, over sequences in one or both directions, over images, over images of width 1, over
-images whose rows become the steps of a recurrent layer."""
+images whose rows become the steps of a recurrent layer, and over vectors or steps with branches that cross."""
 TABLES = ("pwl", "lut")
 
 
@@ -77,6 +80,10 @@ def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = N
         plain = _perceptron(rng, inputs, int(rng.integers(1, 4)))
         model = Model.chain(f"fuzz_{seed}", inputs, False, tuple(_summed(more, plain)))
         data = rng.normal(0, 1, (samples, inputs))
+    elif kind == "graph":
+        sequence = bool(rng.integers(2))
+        model = graph(rng, f"fuzz_{seed}", partial(_node, rng), sequence=sequence, nodes=int(rng.integers(2, 11)))
+        data = rng.normal(0, 1, (samples, *([int(rng.integers(1, 7))] if sequence else []), model.flow.size))
     else:
         channels = int(rng.integers(1, 5))
         grid = (int(rng.integers(1, 9)), 1 if kind == "signal" else int(rng.integers(1, 9)))
@@ -106,6 +113,18 @@ def _linear(rng: np.random.Generator, name: str, inputs: int, outputs: int, *, r
     k = int(rng.choice(BLOCKS))
     return FloatLinear(name, inputs, outputs=outputs, weight=_columns(rng, k, outputs, inputs),
                        bias=rng.normal(0, 0.5, outputs), relu=relu)
+
+
+def _node(rng: np.random.Generator, kind: str, name: str, inputs: int, outputs: int = 0) -> Stage:
+    """A layer of a graph, see `benchmarks.graphs.graph`."""
+    if kind == "linear":
+        return _linear(rng, name, inputs, outputs, relu=bool(rng.integers(2)))
+    if kind == "scale":
+        return FloatScale(name, inputs, rng.normal(0, 1, inputs), rng.normal(0, 0.5, inputs), bool(rng.integers(2)))
+    if kind == "activation":
+        return FloatActivation(name, inputs, str(rng.choice(("tanh", "sigmoid", "relu"))))
+    return _cell(rng, str(rng.choice(CELLS[:3])), name=name, inputs=inputs, hidden=int(rng.integers(1, 12)),
+                 k=int(rng.choice(BLOCKS)), returns="sequence")
 
 
 def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Stage]:

@@ -14,10 +14,11 @@ SEEDS = range(120)
 
 def test_the_draws_cover_kinds_geometry_and_options():
     drawn = [draw(seed) for seed in SEEDS]
-    assert [each.kind for each in drawn[:6]] == list(KINDS)
+    assert [each.kind for each in drawn[:7]] == list(KINDS)
     layers = [layer for each in drawn for layer in each.model.layers]
     assert {layer.kind for layer in layers} == {
-        "linear", "gru", "lstm", "reverse", "concat", "conv", "pool", "flatten", "scale", "add", "over_time"}
+        "linear", "gru", "lstm", "reverse", "concat", "conv", "pool", "flatten", "scale", "activation", "add",
+        "over_time"}
     windows = [layer.window for layer in layers if layer.kind == "conv"]
     assert any(window.sees_padding_alone for window in windows)
     assert any(max(window.stride) > max(window.kernel) for window in windows)
