@@ -1,8 +1,8 @@
 """RNNoise's noise suppression in its shapes: 42 features of a frame, GRUs of 24, 48 and 96 units, 22 gains per frame.
 
 Run it with `python examples/zoo/rnnoise.py [FOLDER]`; weights are random. RNNoise's GRUs are of the older form, which
-resets before the matrix, and the candidate of the second one is rectified. It hands features and the GRUs before to
-each of them side by side, which has no layer here; so this is the chain of the three.
+resets before the matrix, and the candidate of the second one is rectified. Each takes the features and what comes
+before it side by side, so that branches cross. RNNoise's second output, whether somebody speaks, is left out.
 """
 import sys
 
@@ -20,15 +20,16 @@ class Suppressor(nn.Module):
         super().__init__()
         self.dense = nn.Linear(42, 24)
         self.vad = ResetBeforeGru(24, 24, batch_first=True)
-        self.noise = ResetBeforeGru(24, 48, batch_first=True, nonlinearity="relu")
-        self.denoise = ResetBeforeGru(48, 96, batch_first=True)
+        self.noise = ResetBeforeGru(24 + 24 + 42, 48, batch_first=True, nonlinearity="relu")
+        self.denoise = ResetBeforeGru(24 + 48 + 42, 96, batch_first=True)
         self.gains = nn.Linear(96, 22)
 
     def forward(self, features: Tensor) -> Tensor:
         frames = torch.tanh(self.dense(features))
-        for gru in (self.vad, self.noise, self.denoise):
-            frames, _ = gru(frames)
-        return torch.sigmoid(self.gains(frames))  # (N, T, 22)
+        vad, _ = self.vad(frames)
+        noise, _ = self.noise(torch.cat((frames, vad, features), -1))
+        denoised, _ = self.denoise(torch.cat((vad, noise, features), -1))
+        return torch.sigmoid(self.gains(denoised))  # (N, T, 22)
 
 
 def model() -> nn.Module:
