@@ -278,7 +278,7 @@ def test_a_period_that_depends_on_the_sequences_before_is_an_estimate_the_greate
     (plans,) = (each.plans for each in alternatives(network, **asked) if each.plans[0].sharing is not None)
     arrays, elements = list(dict.fromkeys(each.sharing for each in plans)), [each.elements for each in plans]
     found = periods(arrays, elements)
-    assert period(arrays, elements)[0] == min(found) == 23.5 and plans[0].cycles == max(found) == 25
+    assert period(arrays, elements)[0] == 23.5 < plans[0].cycles == max(found) == 25
     assert {each.estimated for each in plans} == {True}, "no plan nearly as good has always the same"
     measured = paces(network, plans, [40, 1, 1, 40, 2, 2, 40, 3, 3, 40, 5, 5, 40], over=12)
     assert len(set(measured)) > 1 and max(measured) <= plans[0].cycles
