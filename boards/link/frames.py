@@ -42,7 +42,7 @@ class FrameReceiver(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.buffer = buffer = Ram(width=8, depth=BUFFER)
-        m.submodules.crc = check = checksum()
+        m.submodules.check = check = checksum()
         # A frame counts from its first flag on.
         inside = Signal()
         escaped = Signal()
@@ -100,7 +100,7 @@ class FrameSender(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        m.submodules.crc = check = checksum()
+        m.submodules.check = check = checksum()
         count = Signal(range(BUFFER + 1))
         sum_ = Signal(32)
         sum_bytes = Signal(range(CRC + 1))

@@ -159,7 +159,7 @@ def test_the_verilog_has_the_modules_that_it_needs_and_no_others(seed):
     text = generate(quantize(made, images, **BITS), multipliers=60).verilog
     defined = [name.lstrip("\\") for name in re.findall(r"^module (\\\S+ |\w+)", text, re.M)]
     used = {name.lstrip("\\") for name in re.findall(r"^  (?:\(\*.*?\*\) )?(\\\S+ |\w+) +(?:#\(|\S+ +\()", text, re.M)}
-    assert len(defined) == len(set(defined)) > len(made.stages)
+    assert len(defined) == len(set(defined)) > len(made.layers)
     assert set(defined) - used == {"circulant_top"}
 
 

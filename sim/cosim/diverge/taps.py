@@ -22,7 +22,7 @@ STREAMS = ("input", "output")
 """Units that are streams between layers."""
 
 PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    ("input", "", r"i__payload", ("input_product.input", "product.input")),
+    ("input", "", r"i__payload(?:_\d+_0)?", ("input_product.input", "product.input")),
     ("transform", r"_engine_banks", r"fft_\w+?__o__payload",
      ("input_product.spectrum", "product.spectrum", "recurrent_product.spectrum", "projection.spectrum")),
     ("accumulator", r"(?:_engine)?_array_chain_\d+", r"inverse_\d+__i__payload",
@@ -31,7 +31,7 @@ PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("pre-activation", r"(?:_engine)?_array_chain_\d+", r"o__data",
      ("gates.output", "candidate.output", "candidate_input.output", "candidate_recurrent.output", "projection.output",
       "product.output")),
-    ("gate", r"_pointwise_cell_\d+_(?:sigmoid|tanh)_(\w)", r"value", ("r", "z", "n", "i", "f", "g", "o")),
+    ("gate", r"_pointwise_cell_\d+_(?:sigmoid|tanh)_(\w)", r"y", ("r", "z", "n", "i", "f", "g", "o")),
     ("state", r"_pointwise", r"own__data", ("c",)),
     ("state", r"_(?:pointwise|renewal)", r"o__y", ("m", "h")),
     ("output", "", r"o__payload", ("y",)),
@@ -76,8 +76,8 @@ class Tap:
         return self.unit == "gate"
 
     def width_in(self, signal: Signal) -> int:
-        """Bits of an element in a signal of whole blocks. A layer's streams have the mark of the last block above
-        their data, and may have several blocks side by side."""
+        """Bits of an element in a signal of whole blocks. A layer's streams may have the mark of the last block above
+        their data, and several blocks side by side."""
         if self.unit not in STREAMS:
             return signal.width // self.block
         return max(tensor.format.width for tensor in self.tensors.values())
@@ -148,8 +148,8 @@ def taps_of(layers: Sequence[str], trace: Mapping[str, Tensor], verilog: str) ->
 
 
 def _holds(unit: str, width: int, element: int, block: int) -> bool:
-    """Whether a signal carries whole blocks of elements that are so wide."""
-    return not (width - 1) % (element * block) if unit in STREAMS else width >= element * block
+    """Whether a signal carries whole blocks of elements that are so wide, in a stream with or without their mark."""
+    return width % (element * block) in (0, 1) if unit in STREAMS else width >= element * block
 
 
 def _stepwise(name: str, tensor: Tensor) -> Tensor:

@@ -52,8 +52,8 @@ CHAIN = "gru_engine_array_chain_0"
     (CHAIN, r"\$signed\(combined_1\) \+ (\d+)'sd\d+", r"$signed(combined_1) + \1'sd900", "accumulator",
      "gru.gates.product"),
     (CHAIN, r"rounded_1 <= ", "rounded_1 <= 77 + ", "pre-activation", "gru.gates.output"),
-    ("gru_pointwise_cell_0_sigmoid_z", r"value <= ", "value <= 1 + ", "gate", "gru.z"),
-    ("gru_pointwise_cell_0_tanh_n", r"value <= ", "value <= 1 + ", "gate", "gru.n"),
+    ("gru_pointwise_cell_0_sigmoid_z", r"\by <= ", "y <= 1 + ", "gate", "gru.z"),
+    ("gru_pointwise_cell_0_tanh_n", r"\by <= ", "y <= 1 + ", "gate", "gru.n"),
     ("gru_pointwise_cell_0", r"\by <= ", "y <= 1 ^ ", "state", "gru.h")], ids=lambda value: str(value)[-16:])
 def test_a_planted_fault_is_located(gru, tmp_path, module, old, new, unit, tensor):
     network, manifest, played = gru
