@@ -160,8 +160,9 @@ cli.main(["work"])
 
 
 def ignoring(*signals):
-    """As a shell starts a background job, or nohup any."""
-    return lambda: [signal.signal(each, signal.SIG_IGN) for each in signals]
+    """As a shell starts a background job, or nohup any; no other signal is ignored, however the tests were started."""
+    return lambda: [signal.signal(each, signal.SIG_IGN if each in signals else signal.SIG_DFL)
+                    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 
 
 @pytest.fixture
