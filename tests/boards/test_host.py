@@ -2,6 +2,7 @@
 import os
 import random
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -87,20 +88,24 @@ def test_noise_and_lost_and_doubled_bytes_lose_nothing(design, port):
 
 @pytest.mark.parametrize("share", [0.01, 0.03])
 def test_a_line_that_disturbs_one_byte_in_a_hundred_or_more(design, port, share):
-    """With the tries that are usual: as long as something gets through, it counts, and frames become shorter."""
+    """With the tries that are usual: as long as something gets through, it counts, and frames become shorter.
+
+    How many bytes cross the line depends on the machine's pace, so sequences go on until enough were disturbed."""
     network, folder, _ = design
-    made, line = vectors(network, 4, 12), Noisy(opened(port), seed=2, rate=share / 3)
-    device = Device(line, folder, seconds=0.1)
-    before = device.hello().sequences
-    for x, y in zip(made.inputs, made.outputs, strict=True):
-        np.testing.assert_array_equal(device.infer_integers(x), y)
-    assert device.hello().sequences - before == len(made), "each sequence went through once"
-    assert line.wrong > 10 and device.repeated > 8
-    _, state = network.resume(made.inputs[:1, :4], network.initial(1))
-    device.restore_state(state)
-    kept = device.read_state(network.initial(1))
-    assert [part.tolist() for part in state_parts(kept)] == [part.tolist() for part in state_parts(state)]
-    device.close()
+    made = vectors(network, 4, 12)
+    with closing(Noisy(opened(port), seed=2, rate=share / 3)) as line:
+        device = Device(line, folder, seconds=0.1)
+        before, sent = device.hello().sequences, 0
+        while sent < len(made) or line.wrong <= 10 or device.repeated <= 8:
+            assert sent < 200, f"{line.wrong} bytes disturbed and {device.repeated} frames repeated"
+            x, y = made.inputs[sent % len(made)], made.outputs[sent % len(made)]
+            np.testing.assert_array_equal(device.infer_integers(x), y)
+            sent += 1
+        assert device.hello().sequences - before == sent, "each sequence went through once"
+        _, state = network.resume(made.inputs[:1, :4], network.initial(1))
+        device.restore_state(state)
+        kept = device.read_state(network.initial(1))
+        assert [part.tolist() for part in state_parts(kept)] == [part.tolist() for part in state_parts(state)]
 
 
 def test_real_numbers_are_quantized_as_the_network_does(design, port):
