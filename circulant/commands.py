@@ -184,14 +184,15 @@ def reload(this: Run, bars: Bars, network: Path, as_json: bool) -> int:
 
 
 @click.option("--mhz", type=float, metavar="MHZ",
-              help="Clock for which the report states throughput and latency.  [default: 100]")
+              help="Clock for which the report states throughput and latency.  [default: that of the "
+              "experiment, or of its device's family, or 100]")
 @step("Collect every figure of the run, with pictures",
       "Collect every figure of the run into report.json, report.html and pictures.", "circulant report runs/digits-gru",
       "circulant report runs/digits-gru --mhz 200")
 def report(this: Run, bars: Bars, mhz: float | None, as_json: bool) -> int:
     from circulant.report import report as reports
 
-    figures = reports.write(this, bars, reports.CLOCK if mhz is None else mhz)
+    figures = reports.write(this, bars, mhz)
     bars.close()
     _show(this, figures, as_json)
     return 0

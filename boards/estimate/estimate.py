@@ -9,17 +9,18 @@ from circulant.boards.budget import whole
 from circulant.boards.device import NAMES, Device, Taken, rounded
 from circulant.hw.array.plans import require_packing, require_pairs
 from circulant.hw.foreseen import foreseen
-from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.families import CLOCK_ERROR, FAMILIES
 from circulant.hw.plan.known_plans import plans_of
 from circulant.hw.plan.plan import Plan, repeats
-from circulant.hw.resources import parts
+from circulant.hw.resources import latencies, parts
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
 
-__all__ = ["CLOCK_ERROR", "Estimated", "Options", "estimate"]
+__all__ = ["Estimated", "Options", "estimate"]
 
-CLOCK_ERROR = 0.3
-"""The share by which the clock of docs/measured/estimate.json is off at the most."""
+LATENCIES = {"latency_spaced": "into an idle circuit", "latency_contiguous": "back to back"}
+"""The latencies of a sample, and of which samples they are."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Estimated:
         taken: by resource, see `circulant.boards.device.NAMES`.
         unmapped: memories for which the family has no place.
         mhz: the clock that the family model says, at the device's slowest speed grade.
+        late: both latencies in cycles, see `circulant.hw.plan.latency.sample_latencies`.
     """
 
     device: Device
@@ -59,6 +61,11 @@ class Estimated:
     taken: dict[str, Taken] = field(default_factory=dict)
     unmapped: int = 0
     mhz: float = 0.0
+    late: Json = field(default_factory=dict)
+
+    def us(self, cycles: float) -> float:
+        """Microseconds that cycles take; the clock's error is theirs."""
+        return cycles / self.mhz
 
     @property
     def profile(self) -> str:
@@ -85,11 +92,21 @@ class Estimated:
         beside, each = FAMILIES[self.device.family].cycle
         return [
             f"{self.device.name} ({self.device.series}), hardware.family = {self.profile}: {self.multipliers:,} "
-            f"multipliers of {self.budget:,} allowed, {self.cycles:,g} cycles",
+            f"multipliers of {self.budget:,} allowed",
+            f"  {'period':<15} {self._time(self.cycles)}: a step, a vector or an image",
+            *(f"  {name.replace('_', ', '):<18} {self._late(name)}, {when}" for name, when in LATENCIES.items()),
             *(f"  {NAMES[name]:<15} {taken}{self._over(name)}" for name, taken in self.taken.items()),
             f"  {'clock':<15} about {self.mhz:.0f} MHz (± {CLOCK_ERROR:.0%}): {beside:g} ns, and {each:g} ns for each "
             "level of logic",
             *([f"  {self.unmapped} memories have no place"] if self.unmapped else [])]
+
+    def _time(self, cycles: float) -> str:
+        return f"{cycles:,g} cycles, about {self.us(cycles):.3g} µs (± {CLOCK_ERROR:.0%})"
+
+    def _late(self, name: str) -> str:
+        if (cycles := self.late.get(name)) is None:
+            return "not planned for this network: circulant simulate measures it"
+        return self._time(cycles) + (", an estimate" if name in self.late.get("estimates", ()) else "")
 
     def _over(self, name: str) -> str:
         if name in self.shortages:
@@ -100,7 +117,10 @@ class Estimated:
         return {"device": self.device.name, "family": self.profile, "fits": self.fits, "budget": self.budget,
                 "multipliers": self.multipliers, "cycles": self.cycles,
                 **{name: taken.as_json() for name, taken in self.taken.items()},
-                "mhz": round(self.mhz, 1), "mhz_error": CLOCK_ERROR, "shortages": self.shortages,
+                "mhz": round(self.mhz, 1), "mhz_error": CLOCK_ERROR, "period_us": self.us(self.cycles),
+                **{name: self.late.get(name) for name in LATENCIES},
+                **{f"{name}_us": None if self.late.get(name) is None else self.us(self.late[name])
+                   for name in LATENCIES}, "estimates": self.late.get("estimates", []), "shortages": self.shortages,
                 "doubts": self.doubts}
 
 
@@ -136,7 +156,8 @@ def estimated(network: Network, plans: Sequence[Plan], device: Device, options: 
         taken={"dsps": Taken(demand.dsps, device.dsps), "block_rams": Taken(demand.block_rams, device.block_rams),
                "luts": Taken(demand.luts.count, device.luts, demand.luts.error),
                "flip_flops": Taken(demand.flip_flops.count, device.flip_flops, demand.flip_flops.error)},
-        unmapped=demand.unmapped, mhz=family.mhz(options.levels))
+        unmapped=demand.unmapped, mhz=family.mhz(options.levels),
+        late=latencies(network, plans, max_steps=options.max_steps))
 
 
 def _all(network: Network, device: Device, options: Options) -> int:

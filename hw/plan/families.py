@@ -15,7 +15,10 @@ from circulant.sim.quantize.bitwidth_cost import CYCLONE_V, DSPS, GOWIN, Dsp
 if TYPE_CHECKING:
     from circulant.hw.array.parts import Memory  # It needs Amaranth, and a report does without.
 
-__all__ = ["FAMILIES", "Demand", "Estimate", "Family"]
+__all__ = ["CLOCK_ERROR", "FAMILIES", "Demand", "Estimate", "Family"]
+
+CLOCK_ERROR = 0.3
+"""The share by which a family's clock of docs/measured/estimate.json is off at the most."""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     except Refusal as refusal:
         if objective != "auto":
             raise
-        why = f"layers cannot share one: {str(refusal).partition(', but ')[2]}"
+        why = f"layers cannot share one: {str(refusal).partition(', but ')[2].partition('; ')[0]}"
         return [_each(network, _separate(network, multipliers, ladders, ""), why)]
     found: list[Alternative] = []
     least = sum(rung_multipliers(each.rungs[0]) for each in ladders)

@@ -27,6 +27,11 @@ def test_an_estimate_is_the_design_that_is_generated(point, name, levels, reload
     design = generate(made, multipliers=point.multipliers, family=FAMILIES[part.family].profile.name, levels=levels,
                       objective=point.objective, reloadable=reloadable)
     assert (found.multipliers, found.cycles) == (design.multipliers, design.manifest["layers"][0]["cycles"])
+    assert {name: found.late[name] for name in ("latency_spaced", "latency_contiguous")} == {
+        name: design.manifest[name] for name in ("latency_spaced", "latency_contiguous")} or reloadable
+    said = found.as_json()
+    assert said["latency_spaced_us"] == pytest.approx(found.late["latency_spaced"] / found.mhz)
+    assert f"{found.late['latency_spaced']:,} cycles, about" in "\n".join(found.lines())
     if not reloadable:
         assert fit_of(name, design.manifest["resources"]).as_json()["resources"] == {
             each: taken.as_json() for each, taken in found.taken.items()}

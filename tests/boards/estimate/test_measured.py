@@ -3,9 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from circulant.boards.estimate.estimate import CLOCK_ERROR
 from circulant.boards.estimate.measured import TITLES, errors, measured, words
-from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.families import CLOCK_ERROR, FAMILIES
 
 FOLDER = Path(__file__).parents[3] / "docs/measured"
 FIGURES, COSTS = (json.loads((FOLDER / f"{name}.json").read_text("utf-8")) for name in ("estimate", "explore"))

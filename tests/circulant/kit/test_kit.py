@@ -182,6 +182,12 @@ def test_vectors_of_another_network(made, folder):
         write_kit(folder, other.vectors(np.zeros((1, 4, 5))))
 
 
+def test_speed_is_that_of_the_manifest(folder):
+    body = manifest(folder)
+    for name in ("latency_spaced", "latency_contiguous"):
+        assert f"{body[name]:,} | {body[name] / 125:.3g} |" in text(folder, "README.md")
+
+
 @pytest.mark.parametrize("clock", [0, -5, float("nan"), 1e9])
 def test_wrong_clock(made, folder, clock):
     with pytest.raises(Refusal, match=r"must be above 0 and below 10,000 MHz, not .*; give it as clock_mhz"):

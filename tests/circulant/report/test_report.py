@@ -88,10 +88,21 @@ def test_a_run_is_called_by_its_experiment_and_by_its_folder_where_that_has_anot
 def test_speed_is_stated_at_a_clock_that_is_assumed(finished):
     found = collect(finished, 200)
     assert found["clock"] == {"mhz": 200, "steps_per_second": 20e6, "sequences_per_second": 200e6 / 52,
-                              "latency_spaced_us": 0.2, "latency_contiguous_us": 0.275}
+                              "latency_spaced_us": 0.2, "latency_contiguous_us": 0.275,
+                              "cycles_per_step_us": 0.05, "source": "assumed"}
     assert dict(rows(found))["at 200 MHz (assumed)"] == (
-        "3,846,154 sequences/s of 5 steps, latency 0.2 µs spaced, 0.275 µs contiguous")
+        "3,846,154 sequences/s of 5 steps, 0.05 µs a step, latency 0.2 µs spaced, 0.275 µs contiguous")
     assert dict(rows(collect(finished)))["at 100 MHz (assumed)"].startswith("1,923,077 sequences/s")
+
+
+def test_the_clock_of_a_device_is_an_estimate_and_one_that_is_asked_for_goes_before_it(finished):
+    run = Run(finished.folder, replace(finished.experiment, board=Board("LFE5U-25F")))
+    for mhz, clock, source in ((0, 109, "estimated ± 30%"), (80, 80, "asked for")):
+        run = replace(run, experiment=replace(run.experiment, hardware=replace(
+            run.experiment.hardware, clock_mhz=mhz)))
+        make_generated(run)
+        make_simulated(run)
+        assert f"at {clock} MHz ({source})" in dict(rows(collect(run)))
 
 
 @pytest.mark.parametrize("mhz", [0, -1.0, float("nan"), float("inf")])
