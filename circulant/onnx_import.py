@@ -7,6 +7,7 @@ import click
 import numpy as np
 
 from circulant.extras import extras
+from circulant.sim.refusal import Refusal
 
 if TYPE_CHECKING:
     from circulant.sim.golden.network import Network
@@ -49,10 +50,14 @@ def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, acti
         from circulant import training
         from circulant.run.place import require_free
         from circulant.run.save_run import save_run
-        from circulant.training.data.files import load_npz, locate
+        from circulant.training.data.files import load_npz
+    for path, what, way in ((file, "An ONNX file", "name another"),
+                            (data, "The data of --data", "write it with numpy.savez('FILE.npz', x=inputs)")):
+        if not path.is_file():
+            raise Refusal(f"{what} must be a file that exists, but {path} does not; {way}")
     folder = out or Path("runs") / file.stem
     require_free(folder, force=force)
-    path = locate("import", str(data))
+    path = data.absolute()
     given = load_npz(path)
     has_targets = any(key.endswith("y") for key in given)
     known = training.load_data("npz", path=str(path)) if has_targets else None

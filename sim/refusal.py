@@ -36,8 +36,12 @@ class TimingMissed(ToolError):
 
 
 def nearest(word: str, legal: Iterable[str]) -> str:
-    """The words "; did you mean 'x'?" for the legal name nearest to ``word``, or an empty string where none is near."""
-    close = difflib.get_close_matches(word, list(legal), n=1, cutoff=0.5)
+    """The words "; did you mean 'x'?" for the legal name nearest to ``word``, or an empty string where none is near;
+    for a word with which several names end, such as "epochs", the first three of them."""
+    legal = list(legal)
+    if len(ends := [repr(name) for name in legal if name.endswith(f"_{word}")][:3]) > 1:
+        return f"; did you mean {', '.join(ends[:-1])} or {ends[-1]}?"
+    close = difflib.get_close_matches(word, legal, n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

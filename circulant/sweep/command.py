@@ -10,7 +10,7 @@ from rich.console import Console
 from circulant.arguments import CLUSTER, JOBS, JSON, say, workers
 from circulant.completion import that_begin
 from circulant.exits import FAILED, WRONG
-from circulant.extras import extras
+from circulant.extras import TRAINING, extras
 from circulant.progress import Bars, Show
 from circulant.sim import artifact
 from circulant.sim.files.writing import atomic_bytes, atomic_text
@@ -63,13 +63,16 @@ def sweep(source: str, out: Path | None, jobs: int, cluster: str | None, markdow
     options = [f"--out {out}"] if out != Path("runs") / f"sweep-{given.name}" else []
     again = " ".join(["circulant sweep", source, *options, *([f"--jobs {jobs}"] if jobs > 1 else []),
                       *([f"--cluster {cluster}"] if cluster else [])])
+    if cluster is None:
+        with extras("circulant sweep", *TRAINING):
+            pass
     try:
         with Bars(Console(stderr=True)) as bars:
             rows = _rows(given, out, where, bars)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted; what is computed is kept: go on with `{again}`") from None
     _write(given, rows, out, markdown)
-    if not as_json:
+    if not as_json and not all(row["reason"] for row in rows):  # What all failed for is said once, below.
         Console(width=None if sys.stdout.isatty() else WIDE).print(sheets.terminal(given.name, rows))
     say({"file": out / "sweep.html", "page": out / "explore.html", "name": given.name, "rows": rows}, as_json,
         f"{out / 'explore.html'}: the points as pictures; {out / 'sweep.html'}: as a table")

@@ -85,7 +85,11 @@ def test_refusals(net, tmp_path, capsys):
     np.savez(tmp_path / "wrong.npz", inputs=np.zeros((3, 4)))
     assert call("import", net, "--data", tmp_path / "wrong.npz") == 2
     assert "must hold the keys x, but lacks x; it has inputs" in capsys.readouterr().err
-    assert call("import", tmp_path / "none.onnx", "--data", tmp_path / "data.npz") == 2
+    assert call("import", tmp_path / "none.onnx", "--data", tmp_path / "wrong.npz") == 2
+    assert capsys.readouterr().err == (
+        f"An ONNX file must be a file that exists, but {tmp_path}/none.onnx does not; name another\n")
+    assert call("import", net, "--data", tmp_path / "none.npz") == 2
+    assert f"The data of --data must be a file that exists, but {tmp_path}/none.npz " in capsys.readouterr().err
 
 
 def test_the_module_is_one_of_torch(net):

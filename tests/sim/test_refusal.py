@@ -18,6 +18,9 @@ def test_is_a_value_error_with_one_sentence():
     ("relu", ["sigmoid", "tanh"], ""),
     ("", ["sigmoid"], ""),
     ("sigmoid", [], ""),
+    ("epochs", ["a_epochs", "b_epochs", "c_epochs", "d_epochs"],
+     "; did you mean 'a_epochs', 'b_epochs' or 'c_epochs'?"),
+    ("epochs", ["a_epochs", "bits"], "; did you mean 'a_epochs'?"),
 ])
 def test_nearest(word, legal, hint):
     assert nearest(word, legal) == hint

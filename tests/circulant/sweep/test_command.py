@@ -1,3 +1,4 @@
+import sys
 from functools import partial
 
 import pytest
@@ -52,6 +53,16 @@ def test_markdown_for_the_documentation(call, stubbed, tmp_path):
     points = (tmp_path / "docs" / "measured" / "sweep-recurrent.csv").read_text()
     assert "](measured/sweep-recurrent.csv)" in text
     assert points == (tmp_path / "here" / "points.csv").read_text()
+
+
+def test_rows_that_all_failed_are_no_table_and_a_missing_package_is_said_first(call, stubbed, rows, monkeypatch):
+    rows[:] = [row | {"reason": "no licence", "code": 2} for row in rows]
+    code, out, err = call("recurrent")
+    assert code == 2 and "cycles" not in out and f"{len(rows)} of {len(rows)} points failed: no licence" in err
+    monkeypatch.setitem(sys.modules, "rapidfuzz", None)
+    stubbed.clear()
+    code, _, err = call("recurrent")
+    assert code == 2 and err.startswith("circulant sweep needs rapidfuzz, which is not installed") and not stubbed
 
 
 @pytest.mark.parametrize(("codes", "code"), [
