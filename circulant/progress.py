@@ -1,5 +1,8 @@
-"""Progress of long steps: bars with the remaining time on a terminal, one line for each finished task elsewhere."""
+"""Progress of long steps: bars with the remaining time on a terminal; elsewhere, as in a log file, a line for each
+finished task, and one each minute of a longer one."""
 import os
+import threading
+import time
 from types import TracebackType
 from typing import Protocol
 
@@ -15,6 +18,9 @@ from rich.progress import (
 )
 
 __all__ = ["Bars", "Show", "leads", "silent"]
+
+EVERY = 60.0
+"""Seconds between two lines of a task where there is no terminal."""
 
 
 def leads() -> bool:
@@ -42,11 +48,22 @@ class Bars:
                                   console=console, disable=not console.is_terminal)
         self._name = ""
         self._task: TaskID | None = None
-        self._last = ""
+        self._last, self._note, self._began = "", "", 0.0
+        self._closed = threading.Event()
 
     def __enter__(self) -> "Bars":
         self._progress.start()
+        if not self._console.is_terminal:
+            threading.Thread(target=self._beat, daemon=True).start()
         return self
+
+    def _beat(self) -> None:
+        """Lines of a task that takes long, also of one that reports nothing."""
+        while not self._closed.wait(EVERY):
+            if name := self._name:
+                said = self._last or name + (f": {self._note}" if self._note else "")
+                self._console.print(f"{said}; {(time.monotonic() - self._began) / 60:.0f} min", highlight=False,
+                                    soft_wrap=True)
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
@@ -54,16 +71,18 @@ class Bars:
 
     def close(self, finished: bool = True) -> None:
         """End the last task and leave the terminal to other output."""
+        self._closed.set()
         self._end(finished)
         self._progress.stop()
 
     def __call__(self, task: str, done: int, total: int, note: str = "") -> None:
         if task != self._name:
             self._end(finished=True)
-            self._name = task
+            self._name, self._began = task, time.monotonic()
             self._task = self._progress.add_task(task, total=None, note="")
         assert self._task is not None
         self._progress.update(self._task, completed=done, total=total or None, note=note)
+        self._note = note
         self._last = f"{task}: {done} of {total}" + (f", {note}" if note else "") if total else ""
 
     def _end(self, finished: bool) -> None:

@@ -10,12 +10,16 @@ from circulant.sim.refusal import Refusal
 
 __all__ = ["create", "new"]
 
-FILES = {"experiment.toml": "{name}.toml", "net.py.txt": "net.py", "data.py.txt": "data.py"}
-"""Templates, and what they become."""
+TASKS = {"classification": "{gru = 8, linear = 4}", "regression": "{gru = 8}", "per-step": "{gru = 8}",
+         "images": "{second = 4, linear = 4}", "lengths": "{gru = 4}"}
+"""The block sizes of the network of each task; its files lie in a folder of its name."""
 
 
-def create(folder: str | Path) -> list[Path]:
+def create(folder: str | Path, task: str = "classification") -> list[Path]:
     """Write the files, which are called after the folder; returns their paths.
+
+    Parameters:
+        task: in `TASKS`.
 
     Raises:
         Refusal: when the folder holds anything, or its name cannot be that of an experiment.
@@ -29,16 +33,21 @@ def create(folder: str | Path) -> list[Path]:
         raise Refusal(f"{folder} must be a new folder, but something with this name exists; choose another name, or "
                       "remove it")
     made = []
-    for template, target in FILES.items():
-        text = resources.files("circulant").joinpath("templates", "new", template).read_text("utf-8")
-        atomic_text(path := folder / target.format(name=name), text.format(name=name))
+    values = {"name": name, "blocks": TASKS[task], "hidden": 16 if task == "images" else 32,
+              "budget": 0 if task in ("regression", "per-step") else 0.5}
+    for template, target in (("experiment.toml", f"{name}.toml"), (f"{task}/net.py.txt", "net.py"),
+                             (f"{task}/data.py.txt", "data.py")):
+        text = resources.files("circulant").joinpath("templates/new", template).read_text("utf-8")
+        atomic_text(path := folder / target, text.format(**values))
         made.append(path)
     return made
 
 
 @click.command("new", short_help="Write a folder for your own network and data")
 @click.argument("name")
-def new(name: str) -> int:
+@click.option("--task", type=click.Choice([*TASKS]), default="classification", show_default=True,
+              help="Kind of data and network that the files begin with.")
+def new(name: str, task: str) -> int:
     """Write an experiment with a model file and a data file. It runs as it is; edit the files for your own network.
 
     NAME is a folder that must not exist yet. The command writes NAME.toml, net.py and data.py into it.
@@ -46,9 +55,10 @@ def new(name: str) -> int:
     \b
     Example:
       circulant new mine
+      circulant new meter --task regression
       circulant run mine
     """
-    for path in create(name):
+    for path in create(name, task):
         click.echo(path)
     click.echo(f"Next: circulant run {name}")
     return 0

@@ -1,7 +1,9 @@
 import io
+import time
 
 from rich.console import Console
 
+from circulant import progress
 from circulant.progress import Bars, silent
 
 
@@ -30,6 +32,22 @@ def test_a_task_of_unknown_length_is_silent():
 
 def test_an_interrupted_task_shows_how_far_it_came():
     assert text(False, ("dense", 1, 3), crash=True).splitlines() == ["dense: 1 of 3"]
+
+
+def test_a_log_file_has_a_line_now_and_then_of_a_task_that_lasts(monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.02)
+    out = io.StringIO()
+    with Bars(Console(file=out, force_terminal=False, width=120)) as bars:
+        for report, line in ((("placement", 0, 0), "placement; 0 min"), (("routing", 2, 5, "arcs"),
+                                                                         "routing: 2 of 5, arcs; 0 min")):
+            bars(*report)
+            until = time.monotonic() + 10
+            while line not in out.getvalue().splitlines() and time.monotonic() < until:
+                time.sleep(0.01)
+            assert line in out.getvalue().splitlines()
+    ended = out.getvalue()
+    time.sleep(0.1)
+    assert out.getvalue() == ended
 
 
 def test_a_terminal_sees_bars():

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from circulant.cli import main
-from circulant.project import create
+from circulant.project import TASKS, create
 from circulant.sim.refusal import Refusal
 
 SHORT = [word for value in ("training.dense_epochs=1", "training.admm_epochs=1", "training.retrain_epochs=1",
@@ -31,6 +31,16 @@ def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "mine" / "kept.txt").touch()
     with pytest.raises(Refusal, match=r"mine must be a new folder, but something with this name exists; choose"):
         create(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("task", [*TASKS])
+def test_each_task_has_files_whose_network_becomes_hardware(tmp_path, monkeypatch, capsys, task):
+    monkeypatch.chdir(tmp_path)
+    assert circulant("new", "mine", "--task", task) == 0
+    assert circulant("inspect", "mine", "--json") == 0
+    assert json.loads(capsys.readouterr().out.partition("run mine\n")[2])["exportable"]
+    assert circulant("data", "mine/mine.toml") == 0
+    assert ("steps each" in capsys.readouterr().out) == (task == "lengths")
 
 
 def test_it_runs_as_it_is_and_later_steps_run_none_of_its_code(tmp_path, monkeypatch, capsys):
