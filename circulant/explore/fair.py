@@ -12,6 +12,7 @@ from circulant.experiment import Experiment
 from circulant.explore.bounds import sized
 from circulant.explore.causes import reasons
 from circulant.progress import Show, silent
+from circulant.report.seeds import few
 from circulant.run.untrained import untrained
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import PARTS, shown, words
@@ -132,6 +133,8 @@ def _judged(chosen: Row, rows: list[Row], samples: int) -> tuple[tuple[str, ...]
                     f"({best['said']}: {shown(best['metric'], best['quantized'])})"
                     + (f", as far as {samples:,} samples can tell." if chance and told == "as good as" else "."))
     wrong = len(lost) == len(EQUAL) and all(lost)
+    if lost:
+        said.append(f"Each network here has one seed.{few(1)}")
     said.append("Block-circulant is the wrong choice here: take the dense network." if wrong else
                 "Block-circulant is not the better choice in everything." if any(lost) else
                 "Block-circulant is no wrong choice here.")

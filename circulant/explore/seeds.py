@@ -6,7 +6,7 @@ from circulant.experiment import Experiment
 from circulant.explore.causes import reasons
 from circulant.explore.designs import UNIFORM, WEIGHTS, Designs, Evaluate
 from circulant.progress import Show, silent
-from circulant.sim.metrics import shown
+from circulant.report.seeds import few, spread
 from circulant.sweep.point import Point
 from circulant.sweep.run import Jobs, Row, run
 
@@ -45,10 +45,8 @@ def said(designs: Designs, rows: Sequence[Row]) -> list[str]:
         mine = [row for row in rows if its and not row["reason"]
                 and (row["block_size"], row["weight_bits"]) == (its["block_size"], its["weight_bits"])]
         if its and mine:
-            scores = sorted(row["quantized"] for row in (its, *mine))
-            mean = sum(scores) / len(scores)
-            dense = ", ".join(shown(row["metric"], row["dense"]) for row in (its, *mine))
+            scores, dense = ([row[score] for row in (its, *mine)] for score in ("quantized", "dense"))
             found.append(f"{words} model (k = {its['block_size']}, {its['weight_bits']} bits) has "
-                         f"{shown(its['metric'], scores[0])} to {shown(its['metric'], scores[-1])} over {len(scores)} "
-                         f"seeds, {shown(its['metric'], mean)} on average (dense {dense}).")
+                         f"{spread(its['metric'], scores)} over {len(scores)} seeds (dense "
+                         f"{spread(its['metric'], dense)}).{few(len(scores))}")
     return found

@@ -45,6 +45,8 @@ def compare(runs: tuple[Path, ...], target: Path | None, as_json: bool) -> int:
     names = [str(folder) for folder in runs]
     if not as_json:
         Console(soft_wrap=not sys.stdout.isatty()).print(beside.table(names, found))
+        if said := beside.doubt(found):
+            click.echo(said)
     results = {"runs": dict(zip(names, found, strict=True)),
                "differences": {line.name: dict(zip(names, line.values, strict=True))
                                for line in beside.differences(found)}}

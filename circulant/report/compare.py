@@ -1,4 +1,6 @@
 """Several runs side by side: their figures, the better ones marked, and the keys of their experiments that differ."""
+import json
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -7,10 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from circulant.report.page import render, settings
+from circulant.report.seeds import few, spread
 from circulant.report.summary import STAGES
 from circulant.sim import metrics
 
-__all__ = ["Line", "differences", "lines", "page", "table"]
+__all__ = ["Line", "differences", "doubt", "lines", "page", "table"]
 
 Figures = Mapping[str, Any]
 
@@ -54,6 +57,7 @@ def lines(runs: Sequence[Figures]) -> list[Line]:
                    partial(metrics.shown, metric), -1 if metric in LOWER else 1)
              for metric in dict.fromkeys(each["metric"] for each in runs)
              for stage, words in STAGES.items() if stage != "projected"]
+    found += _over_seeds(runs)
     found += [_line(name, [each[part][key] for each in runs], partial(_formatted, form), better)
               for name, ((part, key), form, better) in FIGURES.items()]
     sizes = [", ".join(f"{size}" for size in sorted({matrix["block_size"] for matrix in
@@ -61,6 +65,32 @@ def lines(runs: Sequence[Figures]) -> list[Line]:
     found.append(Line("block sizes", tuple(sizes)))
     found.append(Line("device", tuple(_device(each) for each in runs)))
     return [line for line in found if any(line.values)]
+
+
+def _over_seeds(runs: Sequence[Figures]) -> list[Line]:
+    """The scores of runs whose experiments differ in their seed alone, as one: means with deviations, and how many."""
+    groups: dict[str, list[Figures]] = {}
+    keys = []
+    for run in runs:
+        same = {table: {key: value for key, value in entry.items() if key != "seed"}
+                for table, entry in run["experiment"].items()}
+        keys.append(json.dumps([run["metric"], same], sort_keys=True, default=str))
+        groups.setdefault(keys[-1], []).append(run)
+    most = max(map(len, groups.values()))
+    metric = runs[0]["metric"]
+    if most == 1 or any(run["metric"] != metric for run in runs):
+        return [Line("seeds of each", ("1",) * len(runs))]
+    scores = [[run[metric]["quantized"] for run in groups[key]] for key in keys]
+    means = _line("", [statistics.fmean(each) for each in scores], str, -1 if metric in LOWER else 1)
+    return [Line(f"{metrics.words(metric)}, quantized, over seeds",
+                 tuple(spread(metric, each) for each in scores), means.best),
+            Line("seeds of each", tuple(str(len(each)) for each in scores))]
+
+
+def doubt(runs: Sequence[Figures]) -> str:
+    """A sentence on runs of fewer than three seeds; empty where all have more, or all are one experiment."""
+    seeds = next(line.values for line in lines(runs) if line.name == "seeds of each")
+    return few(min(map(int, seeds))).strip() if differences(runs) else ""
 
 
 def differences(runs: Sequence[Figures]) -> list[Line]:
@@ -92,6 +122,7 @@ def page(names: Sequence[str], runs: Sequence[Figures], links: Sequence[str]) ->
         links: addresses of the reports of the runs.
     """
     return render("compare.html", names=names, links=links, lines=lines(runs), differences=differences(runs),
+                  doubt=doubt(runs),
                   wrong=[name for name, run in zip(names, runs, strict=True) if run["verification"]["mismatches"]])
 
 

@@ -9,6 +9,7 @@ import jinja2
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from circulant.report.seeds import few
 from circulant.sim.metrics import shown, words
 from circulant.sweep.pareto import SCORES, fronts, over_seeds
 
@@ -127,7 +128,7 @@ def _of_seeds(rows: Rows) -> str:
     """A sentence on the points that differ in their seed alone, where there are such."""
     most = max(row.get("seeds", 1) for row in over_seeds(rows))
     return (f" Points that differ in their seed alone are one, with the mean of up to {most} seeds ± the standard "
-            "deviation; *front* compares the means.") if most > 1 else ""
+            "deviation; *front* compares the means.") * (most > 1) + few(most)
 
 
 def _marked(row: Mapping[str, Any]) -> list[str]:

@@ -73,6 +73,7 @@ def test_verdicts(chosen, network_of, scores, wrong, words):
                     network_of=network_of)
     assert found.wrong is wrong
     assert words in " ".join(found.verdicts)
+    assert found.verdicts[2].startswith("Each network here has one seed. 1 seed is too few")
 
 
 def test_a_network_without_units_is_compared_with_nothing(chosen):

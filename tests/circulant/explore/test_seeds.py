@@ -34,8 +34,8 @@ def test_what_is_said(experiment):
             ROW | {"block_size": "8", "weight_bits": 12, "reason": "no memory"}]
     assert said(designs(experiment), rows) == [
         "Some points of other seeds failed: no memory.",
-        "The chosen model (k = 16, 5 bits) has 96.00% to 98.00% over 2 seeds, 97.00% on average (dense 99.00%, "
-        "98.50%).",
-        "The uniform model (k = 8, 12 bits) has 97.00% to 97.50% over 2 seeds, 97.25% on average (dense 99.00%, "
-        "99.00%)."]
+        "The chosen model (k = 16, 5 bits) has 97.00% ± 1.41% over 2 seeds (dense 98.75% ± 0.35%). 2 seeds "
+        "are too few to tell a difference of a point from chance: train three.",
+        "The uniform model (k = 8, 12 bits) has 97.25% ± 0.35% over 2 seeds (dense 99.00% ± 0.00%). 2 "
+        "seeds are too few to tell a difference of a point from chance: train three."]
     assert said(designs(experiment), ()) == []

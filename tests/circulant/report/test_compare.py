@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from circulant.experiment import Experiment, Hardware
-from circulant.report.compare import differences, lines
+from circulant.report.compare import differences, doubt, lines
 from circulant.report.report import collect
 from circulant.run.run_folder import Run
 from circulant.training.settings import ModelSettings
@@ -40,6 +40,23 @@ def test_runs_of_other_metrics_have_a_line_each(finished, other):
     found = {line.name: line for line in lines([first, second])}
     assert found["accuracy, quantized"].values == ("96.00%", "")
     assert found["phone error rate, quantized"].values == ("", "96.00%")
+
+
+def seeded(run, seed, score):
+    tables = {**run["experiment"], "training": run["experiment"]["training"] | {"seed": seed}}
+    return run | {"experiment": tables, "accuracy": run["accuracy"] | {"quantized": score}}
+
+
+def test_runs_that_differ_in_their_seed_alone_have_a_mean(finished, other):
+    first, second = collect(finished), collect(other)
+    three = [seeded(first, seed, score) for seed, score in enumerate((0.94, 0.95, 0.96))]
+    found = {line.name: line for line in lines([*three, second])}
+    assert found["accuracy, quantized, over seeds"] == (
+        "accuracy, quantized, over seeds", ("95.00% ± 1.00%",) * 3 + ("96.00%",), (3,))
+    assert found["seeds of each"].values == ("3", "3", "3", "1")
+    assert doubt([*three, second]).startswith("1 seed is too few to tell a difference of a point from chance")
+    assert doubt(three) == "" == doubt([first, first])
+    assert doubt(three[:2]).startswith("2 seeds are too few")
 
 
 def test_keys_that_differ(finished, other):

@@ -58,7 +58,9 @@ def test_points_of_several_seeds_are_one_row(rows):
     assert "| 95.00% ± 1.00% |" in text
     assert ("Points that differ in their seed alone are one, with the mean of up to 3 seeds ± the standard deviation; "
             "*front* compares the means.") in text
-    assert "±" not in sheets.markdown("mine", mine[:8], "command", "picture", "points")
+    assert "too few to tell" not in text
+    one = sheets.markdown("mine", mine[:8], "command", "picture", "points")
+    assert "±" not in one and "1 seed is too few to tell a difference of a point from chance: train three." in one
     assert len(sheets.comma_separated(mine).splitlines()) == 25
 
 
