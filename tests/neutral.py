@@ -7,7 +7,11 @@ from torch.nn import functional
 from circulant.training.capture import graph as neutral
 
 FUNCTIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "hard_sigmoid": functional.hardsigmoid,
-             "hard_tanh": functional.hardtanh, "leaky_relu": functional.leaky_relu, "clip": torch.clamp}
+             "hard_tanh": functional.hardtanh, "leaky_relu": functional.leaky_relu, "clip": torch.clamp,
+             "gelu": functional.gelu,
+             "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"), "hard_swish": functional.hardswish,
+             **{name: getattr(functional, name) for name in (
+                 "silu", "elu", "selu", "celu", "softplus", "softsign", "mish")}}
 
 
 def run(graph, x):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from circulant.sim.arith.curves import CURVES
 from circulant.sim.arith.fixed import Format, Integers, Reals, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 
@@ -51,8 +52,8 @@ def clip(x: Reals, low: float, high: float) -> Reals:
 
 
 LINES: dict[str, tuple[Callable[..., Reals], int]] = {"relu": (relu, 0), "leaky_relu": (leaky_relu, 1),
-                                                      "clip": (clip, 2)}
-"""Functions of a few straight lines without a limit of their own, and how many parameters each has."""
+                                                      "clip": (clip, 2), **CURVES}
+"""Functions of a few straight lines, and smooth ones, without a limit of their own; how many parameters each has."""
 
 METHODS = ("pwl", "lut")
 
@@ -71,6 +72,8 @@ def exact_function(name: str, parameters: Sequence[float] = ()) -> Callable[[Rea
                       "one of them")
     if name == "leaky_relu" and not 0 <= parameters[0] <= 1:
         raise Refusal(f"The slope of a leaky ReLU must be from 0 to 1, not {parameters[0]!r}; choose another one")
+    if name in CURVES and not all(parameter > 0 for parameter in parameters):
+        raise Refusal(f"Parameters of {name} must be greater than 0, not {tuple(parameters)!r}; choose others")
     if name == "clip" and not parameters[0] < parameters[1]:
         raise Refusal(f"The ends of a clip must ascend, not be {parameters[0]!r} and {parameters[1]!r}; exchange them")
     return partial(_called, LINES[name][0], tuple(parameters))

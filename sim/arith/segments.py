@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from circulant.sim.arith.activation import FUNCTIONS, METHODS, Pwl, exact_function
+from circulant.sim.arith.curves import CURVES, cut
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.interpolated_table import CURVATURE, GUARD, SCALE, integers, interpolated
 from circulant.sim.refusal import Refusal, nearest
@@ -63,15 +64,24 @@ def fit_pwl(function: str, input: Format, output: Format, segments: int = 0, *, 
     return _lines(function, input, output, reach=reach, cuts=[cut << frac - grid for cut in cuts], rounding=rounding)
 
 
-def fit_lines(function: str, parameters: tuple[float, ...], input: Format, output: Format) -> Pwl:
-    """The table of a function of `LINES`, over every argument: a segment for each line, no error but the rounding of
-    the value and, where a slope is neither 0 nor 1, half of that.
+def fit_lines(function: str, parameters: tuple[float, ...], input: Format, output: Format, *,
+              error: float = ERROR) -> Pwl:
+    """The table of a function of `LINES`, over every argument. One of straight lines has a segment for each, and no
+    error but the rounding of the value and, where a slope is neither 0 nor 1, half of that; a smooth one has as few as
+    ``error`` allows, or half a step of ``output`` where that is more.
 
     Raises:
         Refusal: for an unknown function, or parameters that it cannot have.
     """
     exact = exact_function(function, parameters)
     reach = input.width - 1 - input.frac
+    if function in CURVES:
+        bound = max(error, output.step / 2) * (1 - SLOPES)
+        start, slope, base = cut(exact, input, bound)
+        longest = float(np.diff([*start, input.hi + 1]).max()) * input.step
+        frac = max(0, -input.frac, output.frac + GUARD - input.frac, math.ceil(math.log2(longest / 2 / bound / SLOPES)))
+        return _table(function, input, output, reach=reach, start=start, slope=slope, frac=frac, base=base,
+                      parameters=parameters)
     corners = {"relu": (0.0,), "leaky_relu": (0.0,)}.get(function, parameters)
     cuts = [math.ceil(math.ldexp(corner, input.frac)) for corner in corners]
     reach, start = _within(input, reach, cuts)

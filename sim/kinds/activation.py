@@ -1,4 +1,4 @@
-"""A function of each value as a layer of its own: sigmoid, tanh, their hard forms, ReLU, leaky ReLU, a clip."""
+"""A function of each value as a layer of its own: sigmoid, tanh, their hard forms, ReLU, a clip, SiLU and its kin."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.arith.activation import FUNCTIONS, Pwl, exact_function
+from circulant.sim.arith.curves import TURNS
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.segments import fit_lines
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.passes import bases
-from circulant.sim.passes.errors import monotone
+from circulant.sim.passes.errors import between, ends, monotone
 from circulant.sim.passes.files import product_fields, read_pwl
 from circulant.sim.passes.formats import Peaks, Widths, table
 from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
@@ -117,11 +118,18 @@ def _(layer: Activation) -> list[str]:
 
 @bases.layer_worst_cases.register
 def _(layer: Activation, peak: float, steps: int) -> Iterator[tuple[str, float]]:
-    """No function turns around: it takes its extremes at the ends."""
-    yield f"{layer.name}.y", float(np.abs(layer.table.exact(np.array([-peak, peak]))).max())
+    """The greatest magnitude is at an end, or where the function turns around."""
+    turn = np.clip(TURNS.get(layer.table.function, peak), -peak, peak)
+    yield f"{layer.name}.y", float(np.abs(layer.table.exact(np.array([-peak, turn, peak]))).max())
 
 
-bases.propagate.register(Activation, monotone)
+@bases.propagate.register
+def _(layer: Activation, exact: FloatActivation, trace: bases.Trace, known: bases.Known) -> bases.Known:
+    if layer.table.function not in TURNS:
+        return monotone(layer, exact, trace, known)
+    low, high = ends(*known)
+    turn = np.clip(TURNS[layer.table.function], low, high)
+    return between(layer, known, exact(turn), np.maximum(exact(low), exact(high)))
 
 
 @bases.arguments.register

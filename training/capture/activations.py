@@ -2,12 +2,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import nn
 
 from circulant.sim.arith.activation import exact_function
 from circulant.sim.refusal import Refusal
 from circulant.training.capture.call import Call, Unsupported, Value
-from circulant.training.capture.graph import Function, Softmax
+from circulant.training.capture.graph import Add, Function, Scale, Softmax
 from circulant.training.models.quantizer import Quantizer
 
 __all__ = ["FUNCTIONS", "MODULES"]
@@ -74,9 +75,32 @@ def _softmax(call: Call) -> Value:
     return call.emit(Softmax, (source,), source.batch, log="log" in call.kind.lower())
 
 
+def _gelu(call: Call) -> Value:
+    return _emitted(call, "gelu_tanh" if _given(call, {"approximate": "none"})["approximate"] == "tanh" else "gelu")
+
+
+def _prelu(call: Call) -> Value:
+    """One slope is a leaky ReLU; one for each channel is a · x + (1 - a) · relu(x)."""
+    slopes = call.module.weight.detach() if call.module is not None else call.bind("weight")["weight"]
+    if isinstance(slopes, Value):
+        raise Unsupported("its slopes must be constants, not depend on the data")
+    if bool((slopes == slopes.flatten()[0]).all()):
+        return _emitted(call, "leaky_relu", (float(slopes.flatten()[0]),))
+    source, zeros = call.tensor, torch.zeros_like(slopes)
+    if source.batch or source.rank < 2:
+        raise Unsupported("it must take the batch on axis 0 and the channels on axis 1; transpose the axes")
+    risen = call.emit(Function, (source,), 0, part="relu", function="relu")
+    first = call.emit(Scale, (source,), 0, part="slope", scale=slopes, shift=zeros, axis=1)
+    second = call.emit(Scale, (risen,), 0, part="rest", scale=1 - slopes, shift=zeros, axis=1)
+    return call.emit(Add, (first, second), 0)
+
+
 MODULES: dict[type[nn.Module], Callable[[Call], Value]] = {
     nn.ReLU: _relu, nn.Sigmoid: _named("sigmoid"), nn.Tanh: _named("tanh"), nn.Hardsigmoid: _named("hard_sigmoid"),
-    nn.LeakyReLU: _named("leaky_relu", negative_slope=0.01),
+    nn.LeakyReLU: _named("leaky_relu", negative_slope=0.01), nn.SiLU: _named("silu"), nn.SELU: _named("selu"),
+    nn.ELU: _named("elu", alpha=1.0), nn.CELU: _named("celu", alpha=1.0), nn.Mish: _named("mish"),
+    nn.Softplus: _named("softplus", beta=1.0, threshold=20.0), nn.Softsign: _named("softsign"), nn.GELU: _gelu,
+    nn.Hardswish: _named("hard_swish"), nn.PReLU: _prelu,
     **dict.fromkeys((nn.Hardtanh, nn.ReLU6), _clip("min_val", "max_val", None, None)),
     **dict.fromkeys((nn.Softmax, nn.LogSoftmax), _softmax), Quantizer: _quantizer,
 }
@@ -85,6 +109,9 @@ MODULES: dict[type[nn.Module], Callable[[Call], Value]] = {
 FUNCTIONS: dict[str, Callable[[Call], Value]] = {
     **dict.fromkeys(("relu", "relu_"), _relu), "sigmoid": _named("sigmoid"), "tanh": _named("tanh"),
     "hardsigmoid": _named("hard_sigmoid"), "leaky_relu": _named("leaky_relu", negative_slope=0.01),
+    "silu": _named("silu"), "selu": _named("selu"), "elu": _named("elu", alpha=1.0), "celu": _named("celu", alpha=1.0),
+    "mish": _named("mish"), "softplus": _named("softplus", beta=1.0, threshold=20.0), "softsign": _named("softsign"),
+    "gelu": _gelu, "hardswish": _named("hard_swish"), "prelu": _prelu,
     "relu6": _clip("min_val", "max_val", 0.0, 6.0), "hardtanh": _clip("min_val", "max_val", -1.0, 1.0),
     **dict.fromkeys(("clamp", "clip"), _clip("min", "max", None, None)),
     **dict.fromkeys(("softmax", "log_softmax"), _softmax),

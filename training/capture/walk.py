@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.shape.graph import free_name
 from circulant.training.blocks.matrices import matrices, owner, storage
 from circulant.training.capture.axes import indexing
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
@@ -148,23 +149,29 @@ class Walk:
         self._called.add(id(module))
         return MODULES.get(parametrize.type_before_parametrizations(module)), problem
 
-    def _emit(self, step: Step, make: type[Node], sources: tuple[Value, ...], batch: int, **fields: Any) -> Value:
-        """The value of a new node, of the shape that the step gave."""
+    def _emit(self, step: Step, make: type[Node], sources: tuple[Value, ...], batch: int, part: str = "",
+              shape: tuple[int | None, ...] = (), **fields: Any) -> Value:
+        """The value of a new node, of the shape that the step gave, or of another one.
+
+        Parameters:
+            part: of what a step becomes, where that are several nodes; the last one has none.
+        """
+        name = free_name(f"{step.name}.{part}", self.nodes) if part else step.name
         result = step.result[0] if isinstance(step.result, tuple) else step.result
         if not isinstance(result, Tensor):
             raise Unsupported(self.record.failure)
-        shape = tuple(None if axis == batch else size for axis, size in enumerate(result.shape))
+        shape = shape or tuple(None if axis == batch else size for axis, size in enumerate(result.shape))
         inputs, places = tuple(self._node(value) for value in sources), None
         moved = self.nodes[inputs[0]]
         if make is Function and isinstance(moved, Move) and len(moved.inputs) == 1:
             source = self.nodes[moved.inputs[0]]  # What works on each value by itself may as well stand before moves.
             if torch.equal(moved.places.flatten().sort().values, torch.arange(torch.Size(source.sizes).numel())):
                 inputs, shape, places = moved.inputs, source.shape, moved.places
-        self.nodes[step.name] = node = make(name=step.name, kind=_kind(step), inputs=inputs, shape=shape, **fields)
-        numbers = self._numbered(step.name, node.sizes)
+        self.nodes[name] = node = make(name=name, kind=_kind(step), inputs=inputs, shape=shape, **fields)
+        numbers = self._numbered(name, node.sizes)
         if places is not None:
             return Value(numbers.flatten()[places], batch, sources[0].path)
-        return Value(numbers, batch, node=step.name)
+        return Value(numbers, batch, node=name)
 
     def _node(self, value: Value) -> str:
         """The name of the node that gives a value, a new one where the values of others are moved."""

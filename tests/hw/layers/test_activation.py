@@ -15,7 +15,8 @@ GIVEN = Format(9, 5)
 @pytest.mark.parametrize(("function", "parameters", "made", "elements", "stalls"), [
     ("sigmoid", (), Format(8, 7), 2, (0.0, 0.0)), ("tanh", (), Format(8, 7), 4, (0.4, 0.5)),
     ("hard_tanh", (), Format(8, 7), 4, (0.0, 0.3)), ("relu", (), Format(7, 4), 8, (0.0, 0.7)),
-    ("leaky_relu", (0.1,), Format(9, 5), 1, (0.5, 0.0)), ("clip", (-1.5, 2.7), Format(9, 6), 4, (0.2, 0.2))])
+    ("leaky_relu", (0.1,), Format(9, 5), 1, (0.5, 0.0)), ("clip", (-1.5, 2.7), Format(9, 6), 4, (0.2, 0.2)),
+    ("silu", (), Format(10, 5), 3, (0.2, 0.3)), ("softplus", (2.0, 20.0), Format(9, 5), 4, (0.3, 0.2))])
 def test_equals_golden(function, parameters, made, elements, stalls):
     """With tables and without, whole and ragged blocks, values that saturate."""
     table = (fit_pwl(function, GIVEN, made, error=0.01) if made.frac == 7 else

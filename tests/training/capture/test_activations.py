@@ -13,6 +13,10 @@ CALLS = [
     (nn.Sigmoid(), ("sigmoid", ())), (nn.Tanh(), ("tanh", ())), (nn.Hardsigmoid(), ("hard_sigmoid", ())),
     (nn.Hardtanh(), ("hard_tanh", ())), (nn.Hardtanh(-2, 0.5), ("clip", (-2.0, 0.5))),
     (nn.ReLU6(), ("clip", (0.0, 6.0))),
+    (nn.SiLU(), ("silu", ())), (F.gelu, ("gelu", ())), (nn.GELU("tanh"), ("gelu_tanh", ())),
+    (nn.ELU(0.5), ("elu", (0.5,))), (F.selu, ("selu", ())), (nn.CELU(2.0), ("celu", (2.0,))),
+    (nn.Softplus(2.0), ("softplus", (2.0, 20.0))), (F.softsign, ("softsign", ())), (F.hardswish, ("hard_swish", ())),
+    (nn.Mish(), ("mish", ())), (nn.PReLU(init=0.3), ("leaky_relu", (0.30000001192092896,))),
     (nn.LeakyReLU(0.2), ("leaky_relu", (0.2,))), (torch.sigmoid, ("sigmoid", ())), (torch.tanh, ("tanh", ())),
     (F.leaky_relu, ("leaky_relu", (0.01,))), (F.relu6, ("clip", (0.0, 6.0))), (F.hardtanh, ("hard_tanh", ())),
     (F.hardsigmoid, ("hard_sigmoid", ())), (lambda x: x.tanh(), ("tanh", ())),
@@ -66,7 +70,8 @@ def test_a_softmax_elsewhere_says_its_way_out():
     (lambda x: x.clamp(max=1), "it must have two ends, not None and 1; give both, or use relu"),
     (nn.LeakyReLU(2.0), "The slope of a leaky ReLU must be from 0 to 1, not 2.0; choose another one"),
     (nn.LayerNorm(8), "its statistics depend on each sample; use BatchNorm1d, whose running statistics become a scale"),
-    (nn.GELU(), "the layer is not supported; use Linear,")])
+    (nn.GLU(), "the layer is not supported; use Linear,"),
+    (nn.ELU(-1.0), "Parameters of elu must be greater than 0, not (-1.0,); choose others")])
 def test_what_is_refused(function, note):
     modules = {"f": function} if isinstance(function, nn.Module) else {}
     model = Net(lambda m, x: m.b(m.f(x) if modules else function(x)), b=nn.Linear(8, 2), **modules)
