@@ -71,6 +71,8 @@ COMMANDS = OnDemand({
     "asic": "circulant.asic_command:asic",
     "estimate": "circulant.estimate.command:estimate",
     "compare": "circulant.report.command:compare",
+    "share": "circulant.share:share",
+    "check": "circulant.share:check",
     "data": "circulant.cli:show_data",
     "import": "circulant.onnx_import:import_onnx",
     "sweep": "circulant.sweep.command:sweep",
@@ -103,6 +105,7 @@ def cli() -> None:
     circulant asic RUN --library sky130hd  standard cells: area, clock, energy
     circulant data fsdd                    sizes and classes of a data set
     circulant compare runs/a runs/b        figures of several runs side by side
+    circulant share runs/digits-gru        one file, which circulant check verifies
     circulant sweep recurrent              block sizes × bit widths × multipliers
     circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F
                                            the best design for an FPGA
