@@ -4,8 +4,8 @@ A request is repeated until its answer comes, and carried out once (`circulant.b
 loses, doubles or changes bytes costs time and no result. The more it disturbs, the shorter are the frames.
 """
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,7 @@ from circulant.boards.link.protocol import (
     Unframer,
     frame,
 )
+from circulant.boards.simulated import served
 from circulant.sim import configuration, design
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.configuration import Configuration
@@ -126,6 +127,21 @@ class Device:
         except BaseException:
             line.close()
             raise
+
+    @classmethod
+    @contextmanager
+    def simulated(cls, run: str | Path, *, seconds: float = 60.0) -> Iterator[Self]:
+        """The device of a run folder, or of the folder of a design, simulated by Verilator behind the same protocol,
+        until the block ends.
+
+        Raises:
+            Refusal: when Verilator, pyserial or the design is missing; as `Device`.
+            ToolError: when the Verilog cannot be compiled.
+        """
+        folder = Path(run) / "hardware" if (Path(run) / "hardware").is_dir() else Path(run)
+        design.read(folder)
+        with served(folder) as port, cls.open(port, folder, seconds=seconds) as device:
+            yield device
 
     def close(self) -> None:
         """Give the port back."""

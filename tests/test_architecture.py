@@ -59,7 +59,7 @@ ORDER = {
     "circulant.hw": "emit c stream reload arith array unit layers plan ports bus top resources foreseen design "
                     "cost_table reload_words",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
-                        "flow asic build host program simulated projects",
+                        "flow asic build simulated host program projects",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 

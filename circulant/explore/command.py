@@ -104,7 +104,8 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
             fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
             if time.monotonic() < deadline:
                 at = designs.points[designs.chosen].experiment
-                fair = compare(at, designs.rows[designs.chosen], samples=at.data.held_out, jobs=where, show=bars)
+                fair = compare(at, designs.rows[designs.chosen], samples=at.data.held_out, jobs=where, show=bars,
+                               deadline=deadline)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
     body = _written(given, out, found, models=models, designs=designs, fair=fair, repeated=repeated)

@@ -4,6 +4,7 @@ Block-circulant matrices are one way to a small network, and the simplest other 
 have equal multiplications, or equal weight bits, equally many epochs, and the same samples.
 """
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +28,9 @@ __all__ = ["BITS", "Comparison", "compare", "units"]
 BITS = (4, 8)
 """Bits of the weights of the dense networks."""
 
+UNITS = ("hidden", "width")
+"""Keys of a model, or arguments of one in Python, that say how large it is."""
+
 EQUAL = {"multiplications": "multiplications", "weight_memory_bits": "weight bits"}
 
 
@@ -48,20 +52,23 @@ class Comparison:
 
 
 def compare(chosen: Experiment, row: Row, *, samples: int, jobs: Jobs = 1, show: Show = silent,
-            evaluate: Callable[[list[Point]], list[Row]] | None = None,
+            deadline: float = math.inf, evaluate: Callable[[list[Point]], list[Row]] | None = None,
             network_of: Callable[[Experiment], Network] = untrained) -> Comparison:
     """Train and evaluate dense networks that cost what the chosen design costs.
 
     Parameters:
         row: of the chosen design.
         samples: on which scores were measured.
+        deadline: of `time.monotonic`; no training begins after it.
         evaluate: the rows of points; the default is `circulant.sweep.run.run`.
         network_of: makes the untrained network of an experiment.
     """
     key = units(chosen)
     if key is None:
         return Comparison(verdicts=(f"There is no dense network to compare with: a model {chosen.model.kind!r} has no "
-                                    "number of units that could be smaller.",))
+                                    "number of units that could be smaller"
+                                    + ("; give its file one as model.arguments.hidden" if chosen.model.kind == "python"
+                                       else "") + ".",))
     points, about = [], []
     for equal in EQUAL:
         for bits in BITS:
@@ -71,7 +78,12 @@ def compare(chosen: Experiment, row: Row, *, samples: int, jobs: Jobs = 1, show:
                 points.append(Point(f"{chosen.name}, dense", _dense(chosen, key, count, bits)))
                 about.append({"equal": equal, "units": count, "said": f"dense, {count} {key}, {bits} bits"})
     evaluate = evaluate or (lambda points: run(points, jobs=jobs, show=show))
-    rows = [found | its for found, its in zip(evaluate(points), about, strict=True)]
+    together = jobs if isinstance(jobs, int) and deadline < math.inf else max(1, len(points))
+    found: list[Row] = []
+    for at in range(0, len(points), together):
+        some = points[at:at + together]
+        found += evaluate(some) if time.monotonic() < deadline else [{"reason": "the time was over"} for _ in some]
+    rows = [row | its for row, its in zip(found, about, strict=True)]
     verdicts, wrong = _judged(row, rows, samples)
     return Comparison(tuple(rows), tuple(points), verdicts, wrong)
 
@@ -79,9 +91,11 @@ def compare(chosen: Experiment, row: Row, *, samples: int, jobs: Jobs = 1, show:
 def units(experiment: Experiment) -> str | None:
     """The key of the model that makes it smaller; None where there is none."""
     model = experiment.model
+    if model.kind == "python":
+        return next((name for name in UNITS if isinstance(model.arguments.get(name), int)), None)
     if model.widths:
         return None
-    return next((name for name in ("hidden", "width") if name in OPTIONS[model.kind]), None)
+    return next((name for name in UNITS if name in OPTIONS[model.kind]), None)
 
 
 def _dense(chosen: Experiment, key: str, count: int, bits: int) -> Experiment:
@@ -89,11 +103,18 @@ def _dense(chosen: Experiment, key: str, count: int, bits: int) -> Experiment:
     training = chosen.training
     rest = training.direct_epochs if training.method == "direct" else training.admm_epochs + training.retrain_epochs
     smaller: dict[str, Any] = {key: count, "projection": min(chosen.model.projection, count // 2)}
+    if chosen.model.kind == "python":
+        smaller = {"arguments": {**chosen.model.arguments, key: count}}
     model = replace(chosen.model, **smaller)
     return sized(replace(
         chosen, model=model, quantization=replace(chosen.quantization, weight_bits=bits), training=replace(
             training, method="admm", dense_epochs=training.dense_epochs + rest, admm_epochs=0, retrain_epochs=0,
             distillation=0.0, hints=0.0)), 1)
+
+
+def _given(chosen: Experiment, key: str) -> int:
+    model = chosen.model
+    return int(model.arguments[key] if model.kind == "python" else getattr(model, key))
 
 
 def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Callable[[Experiment], Network]) -> int:
@@ -106,7 +127,7 @@ def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Ca
             return sum(map(layer_multiplications, network.stages)) <= allowed
         return weight_count(network) <= allowed
 
-    low, high = 0, max(2, getattr(chosen.model, key) or 64)
+    low, high = 0, max(2, _given(chosen, key) or 64)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if kept(middle) else (low, middle)

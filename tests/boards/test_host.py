@@ -36,6 +36,15 @@ def vectors(network, count=5, steps=4):
     return network.vectors(np.random.default_rng(3).normal(0, 1, (count, steps, network.flow.size)))
 
 
+def test_a_simulated_device_is_opened_by_the_folder_of_its_design(design):
+    network, folder, _ = design
+    given = vectors(network, 2)
+    with Device.simulated(folder) as device:
+        assert [device.infer_integers(x).tolist() for x in given.inputs] == given.outputs.tolist()
+    with pytest.raises(Refusal, match="manifest"), Device.simulated(folder.parent):
+        pass
+
+
 class Noisy:
     """A line that loses, doubles and changes bytes, both ways."""
 

@@ -1,4 +1,5 @@
 """Dense networks of equal cost: which are trained, and what is said of them."""
+import time
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ from circulant.experiment import load
 from circulant.explore.bounds import sized
 from circulant.explore.fair import compare, units
 from circulant.hw.plan.plan import layer_multiplications
+from circulant.project import create
 from circulant.run.untrained import untrained
 from circulant.sim.quantize.bitwidth_cost import weight_count
 
@@ -90,3 +92,21 @@ def test_dense_networks_that_fail_are_left_out_of_the_verdict(chosen, network_of
     assert found.verdicts[:2] == ("At equal multiplications there is no dense network: no room (2 times).",
                                   "At equal weight bits there is no dense network: no room (2 times).")
     assert not found.wrong
+
+
+def test_a_model_in_python_has_units_where_an_argument_says_so(tmp_path):
+    create(tmp_path / "mine")
+    own = load(tmp_path / "mine/mine.toml")
+    assert units(own) == "hidden"
+    seen = []
+    compare(sized(own, 8), CHOSEN | {"multiplications": 1500}, samples=200, evaluate=scored([0.9] * 4, seen))
+    assert {point.experiment.model.arguments["hidden"] < 32 for point in seen} == {True} and len(seen) == 4
+    nameless = replace(own, model=replace(own.model, arguments={"size": 32}))
+    assert "give its file one as model.arguments.hidden" in compare(nameless, CHOSEN, samples=10).verdicts[0]
+
+
+def test_no_training_begins_after_the_deadline(chosen, network_of):
+    seen = []
+    found = compare(chosen, CHOSEN, samples=200, network_of=network_of, evaluate=scored([0.9] * 4, seen),
+                    deadline=time.monotonic() - 1)
+    assert not seen and found.verdicts[0].endswith("there is no dense network: the time was over (2 times).")
