@@ -76,6 +76,7 @@ COMMANDS = OnDemand({
     "data": "circulant.cli:show_data",
     "import": "circulant.onnx_import:import_onnx",
     "sweep": "circulant.sweep.command:sweep",
+    "plot": "circulant.sweep.paper:plot",
     "explore": "circulant.explore.command:explore",
     "doctor": "circulant.doctor:doctor",
     "completion": "circulant.completion:completion",
@@ -107,6 +108,7 @@ def cli() -> None:
     circulant compare runs/a runs/b        figures of several runs side by side
     circulant share runs/digits-gru        one file, which circulant check verifies
     circulant sweep recurrent              block sizes × bit widths × multipliers
+    circulant plot runs/sweep-recurrent    pictures of it for a paper
     circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F
                                            the best design for an FPGA
     circulant doctor                       what is installed, and how to install the rest

@@ -1,0 +1,63 @@
+"""Pictures for a paper: every point is in view and in the legend, and what is written is what was drawn."""
+import csv
+
+import pytest
+
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+from circulant.sweep.paper import KINDS, draw, rows_of
+
+
+@pytest.fixture
+def folder(tmp_path, rows):
+    artifact.write_json(tmp_path / "sweep.json", "circulant-sweep", 1, {"name": "mine", "rows": rows})
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", [1, 2])
+def test_every_point_is_in_view_and_in_the_legend(folder, rows, kind, columns):
+    made = rows_of(folder)
+    assert len(made) == len([row for row in rows if not row["reason"]])
+    figure = draw(made, kind, columns)
+    shown = 0
+    for axes in figure.axes:
+        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        for bars in axes.containers:
+            for x, y in bars.lines[0].get_xydata():
+                assert left <= x <= right and low <= y <= high
+                shown += 1
+    assert shown == 2 * len(made), "each point is in both panels of its experiment"
+    named = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert named - {"front"} == {"dense" if row["block_size"] == "1" else f"k = {row['block_size']}" for row in made}
+
+
+def test_seeds_have_bars_and_the_conditions_say_so(folder, rows):
+    both = [{**row, "seed": seed, "quantized": row["quantized"] - 0.01 * seed} for row in rows if not row["reason"]
+            for seed in (0, 1)]
+    artifact.write_json(folder / "sweep.json", "circulant-sweep", 1, {"name": "mine", "rows": both})
+    figure = draw(rows_of(folder), "front")
+    assert "2 seeds, mean ± standard deviation" in figure.get_suptitle().replace("\n", " ")
+    assert all(bars.has_yerr for axes in figure.axes for bars in axes.containers)
+
+
+def test_what_the_command_writes(call, folder):
+    code, out, _ = call("plot", folder, "--kind", "cost")
+    assert code == 0 and [line.rpartition(".")[2] for line in out.split()] == ["pdf", "svg", "png", "csv"]
+    for ending, start in (("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
+        assert (folder / f"plot-cost.{ending}").read_bytes().startswith(start)
+    first, *lines = (folder / "plot-cost.csv").read_text().splitlines()
+    assert first.startswith("# ") and "circulant" in first
+    table = list(csv.DictReader(lines))
+    assert len(table) == len(rows_of(folder)) and {"cycles_per_step", "multipliers"} <= table[0].keys()
+    before = (folder / "plot-cost.svg").read_bytes()
+    call("plot", folder, "--kind", "cost", "--format", "svg")
+    assert (folder / "plot-cost.svg").read_bytes() == before
+
+
+def test_what_is_refused(call, folder, tmp_path):
+    code, _, err = call("plot", folder, "--format", "png,jpg")
+    assert code == 2 and "--format must list formats among pdf, svg, png, csv, not 'jpg'" in err
+    (folder / "sweep.json").unlink()
+    with pytest.raises(Refusal, match=r"^A folder to plot must hold sweep\.json or explore\.json, but .* has none"):
+        rows_of(folder)
