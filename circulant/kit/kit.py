@@ -33,6 +33,9 @@ FILES = {
 }
 """Template of each file of the kit, beside ``tb_input.hex`` and ``tb_expected.hex``."""
 
+WRAPPED = ("bench.sv.j2", "fusesoc.core.j2", "component.xml.j2", "instance.v.j2", "instance.vhd.j2")
+"""Templates that are written again for the wrapper of a bus."""
+
 STATUS = ("malformed", "overflow")
 """Ports that say that a host broke the framing of its sequences."""
 
@@ -71,8 +74,14 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
     context = _context(manifest, body, beats, clock_mhz)
     files = FILES
     if "bus" in body:
-        files, context = files | BUS_FILES, context | bus_context(body)
-    texts = {name: _TEMPLATES.get_template(template).render(context) for name, template in files.items()}
+        context |= bus_context(body)
+    rendered = [(files, context)]
+    if "bus" in body:
+        wrapper = {name.replace("component", body["bus"]["top"]).replace(manifest.top, body["bus"]["top"]): template
+                   for name, template in FILES.items() if template in WRAPPED}
+        rendered += [(BUS_FILES, context), (wrapper, context | _wrapper(body["bus"]))]
+    texts = {name: _TEMPLATES.get_template(template).render(its)
+             for some, its in rendered for name, template in some.items()}
     texts |= {"tb_input.hex": "\n".join(beats.given) + "\n", "tb_expected.hex": "\n".join(beats.expected) + "\n"}
     for name, text in texts.items():
         atomic_text(folder / name, text)
@@ -87,6 +96,10 @@ def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: 
         "input": _port(manifest, body, "input"), "output": _port(manifest, body, "output"),
         "ports": ports, "status": [port["name"] for port in ports if port["name"] in STATUS],
         "idle": [port for port in ports if port["name"].startswith("cfg_") and port["direction"] == "in"],
+        "unread": [port["name"] for port in ports if port["name"] in ("cfg_rdata", "cfg_rvalid")], "tied": [],
+        "sources": ["top.v"], "suffix": "", "axi": [], "signals": [
+            ("clk", "clock", "ASSOCIATED_BUSIF", f"{manifest.input.prefix}:{manifest.output.prefix}"),
+            ("rst", "reset", "POLARITY", "ACTIVE_HIGH")],
         "images": [path.name for path in manifest.images], "beats": beats, "per_step": manifest.per_step,
         "value": beats.vector[0] / 2 ** body["input"]["format"]["frac"],
         "streams": manifest.streams, "max_steps": manifest.max_steps, "over_images": manifest.over_images,
@@ -94,6 +107,20 @@ def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: 
         "speed": _speed(manifest, body, clock_mhz), "clock_mhz": f"{clock_mhz:g}",
         "period_ns": f"{1000 / clock_mhz:.3f}",
     }
+
+
+def _wrapper(bus: dict[str, Any]) -> dict[str, Any]:
+    """The names of `_context` that are others for the wrapper of a bus."""
+    axi = [port for port in bus["ports"] if port["name"].startswith("s_axi_")
+           and port["name"] not in (bus["clock"], bus["reset"])]
+    return {"top": bus["top"], "ports": bus["ports"], "status": [], "suffix": "_axi4lite",
+            "idle": [port for port in axi if port["direction"] == "in"],
+            "unread": [port["name"] for port in axi if port["direction"] == "out"],
+            "tied": [(bus["clock"], "clk"), (bus["reset"], "~rst")], "sources": [*bus["verilog"], "top.v"],
+            "axi": [port["name"] for port in axi], "signals": [
+                ("clk", "clock", "ASSOCIATED_BUSIF", "s_axis:m_axis"), ("rst", "reset", "POLARITY", "ACTIVE_HIGH"),
+                (bus["clock"], "clock", "ASSOCIATED_BUSIF", "s_axi"),
+                (bus["reset"], "reset", "POLARITY", "ACTIVE_LOW")]}
 
 
 def _speed(manifest: Manifest, body: dict[str, Any], mhz: float) -> list[tuple[str, str, str]]:

