@@ -40,5 +40,9 @@ def bus_context(manifest: Mapping[str, Any]) -> dict[str, Any]:
     windows = [{"name": window.name, "offset": addresses.address(window.first), "entries": window.size,
                 "words": window.words, "width": window.width, "stride": 4 * window.stride,
                 "access": "rw" if window.state is not None else "w"} for window in addresses.windows]
+    states = [{"offset": addresses.address(window.first), "words": window.words, "parts": window.parts,
+               "stride": 4 * window.stride, "count": window.words * window.parts}
+              for window in addresses.windows if window.state is not None]
     return {"registers": addresses.registers, "base": addresses.base, "size": 1 << addresses.address_bits,
-            "identification": IDENTIFICATION, "port": port, "windows": windows}
+            "identification": IDENTIFICATION, "port": port, "windows": windows,
+            "states": states}

@@ -117,6 +117,46 @@ def test_c_packs_what_the_core_takes_and_knows_its_network(made, tmp_path):
     assert list(map(int, lines[2].split())) == y.tolist()
 
 
+PORT = """
+#include <stdio.h>
+#include "circulant_registers.h"
+int main(void) {
+    static uint32_t core[CIRCULANT_SIZE / 4], words[CIRCULANT_STATE_WORDS], n;
+    const uint32_t pairs[] = {%s};
+    printf("%%d ", circulant_hold(core, 3));
+    core[CIRCULANT_CFG_STATUS / 4] = 1;
+    printf("%%d %%u ", circulant_hold(core, 3), (unsigned)core[CIRCULANT_CFG_CONTROL / 4]);
+    printf("%%d ", circulant_reload(core, pairs, sizeof pairs / 8, 3));
+    for (n = 0; n < CIRCULANT_STATE_WORDS; n++) words[n] = n + 1;
+    printf("%%d ", circulant_restore(core, words, 1, 3));
+    for (n = 0; n < CIRCULANT_STATE_WORDS; n++) words[n] = 0;
+    circulant_save(core, words);
+    for (n = 0; n < CIRCULANT_STATE_WORDS && words[n] == n + 1; n++) {}
+    printf("%%d %%u %%u\\n", n == CIRCULANT_STATE_WORDS, (unsigned)core[CIRCULANT_CFG_CONTROL / 4],
+           (unsigned)core[CIRCULANT_CFG_RESUME / 4]);
+    for (n = CIRCULANT_CONFIGURATION / 4; n < CIRCULANT_SIZE / 4; n++)
+        if (core[n] && n > CIRCULANT_CFG_RESUME / 4) printf("%%u %%u\\n", (unsigned)(4 * n), (unsigned)core[n]);
+    return 0;
+}
+"""
+
+
+def test_c_loads_saves_holds_and_reloads_as_the_protocol_says(made, tmp_path):
+    own = addresses(made[0])
+    states = [window for window in own.windows if window.state is not None]
+    weights = next(window for window in own.windows if window.state is None)
+    pairs = list(weights.writes(range(1, weights.words + 1)))
+    (tmp_path / "host.c").write_text(PORT % ", ".join(f"{address}u, {word}u" for address, word in pairs))
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{made[0]}", "-o", "host",
+                    "host.c"], cwd=tmp_path, check=True)
+    first, *lines = subprocess.run([tmp_path / "host"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert first == "0 1 1 1 1 1 0 1"
+    want = {own.address(address): word for address, word in pairs if word}
+    saved = [address for window in states for address in window.addresses()]
+    want |= {own.address(address): at for at, address in enumerate(saved, 1)}
+    assert dict(tuple(map(int, line.split())) for line in lines) == want
+
+
 def test_constraints_bound_the_ways_between_the_clocks(made):
     for name in ("circulant_axi4lite.xdc", "circulant_axi4lite.sdc"):
         text = (made[0] / name).read_text()
