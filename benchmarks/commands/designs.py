@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from benchmarks import cnn, cnntable, designs, networks, peers, rnn, stacks
+from benchmarks import cnn, cnntable, designs, networks, rnn, stacks
 from benchmarks.commands.group import as_json, main, note, show
 from circulant.sim.files.writing import atomic_bytes
 
@@ -148,19 +148,3 @@ def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
 def _networks(path: str | None, count: int, first: int) -> None:
     """Random networks as Verilog, bit by bit against their golden models."""
     show(networks.measure(count=count, first=first, note=note), path)
-
-
-@main.command("peers", epilog="Example: python -m benchmarks peers --model perceptron --json -")
-@click.option("--generator", "names", multiple=True, type=click.Choice([*peers.OURS, *peers.PEERS]),
-              help="May be given several times.  [default: all]")
-@click.option("--model", "models", multiple=True, type=click.Choice(list(peers.MODELS)),
-              help="May be given several times.  [default: all]")
-@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Replace the tables of this document, docs/results-peers.md.")
-@as_json
-def _peers(path: str | None, names: tuple[str, ...], models: tuple[str, ...], into: Path | None) -> None:
-    """Other generators on the same small models, each in an environment of its own."""
-    figures = peers.measure(names, models, note=note)
-    if into is not None:
-        peers.write(into, figures)
-    show(figures, path)

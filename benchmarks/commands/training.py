@@ -4,12 +4,19 @@ from typing import Any
 
 import click
 
-from benchmarks import activations, cells, digits, explore, golden, learned, quantization, results, training
-from benchmarks.alternatives import document, ways
-from benchmarks.alternatives import measure as alternatives
-from benchmarks.alternatives.comparisons import COMPARISONS
-from benchmarks.alternatives.picture import draw
-from benchmarks.commands.group import add, as_json, main, note, show
+from benchmarks import (
+    activations,
+    alternatives,
+    cells,
+    digits,
+    explore,
+    golden,
+    learned,
+    quantization,
+    results,
+    training,
+)
+from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
 from circulant.sim.files.writing import atomic_bytes
@@ -92,51 +99,19 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
     show({"benchmark": "results", "table": results.table(found), **found}, path)
 
 
-@main.command("alternatives", epilog="Example: python -m benchmarks alternatives --data images --train --json -")
-@click.option("--data", "names", multiple=True, type=click.Choice(list(COMPARISONS)),
+@main.command("alternatives", epilog="Example: python -m benchmarks alternatives --data images --json -")
+@click.option("--data", "names", multiple=True, type=click.Choice(list(alternatives.COMPARISONS)),
               help="May be repeated.  [default: all]")
-@click.option("--train", "trains", is_flag=True, help="First train every row that is missing in the files of figures.")
-@click.option("--only", multiple=True, metavar="ROW", help="A row, such as 'circulant k = 8 of 64'; may be repeated.")
-@click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
-@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Replace the tables of this document, docs/when.md.")
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Draw errors against both costs, for one --data.")
 @as_json
-def _alternatives(path: str | None, trains: bool, names: tuple[str, ...], only: tuple[str, ...], seeds: str,
-                  into: Path | None, picture: Path | None) -> None:
+def _alternatives(path: str | None, names: tuple[str, ...], picture: Path | None) -> None:
     """Block-circulant matrices against dense, low-rank, pruned and Monarch ones, at equal cost: digits and images in
-    noise, phones of sentences. Figures are kept in docs/measured."""
+    noise. Figures are those of docs/measured/alternatives.csv."""
     if picture is not None and len(names) != 1:
         raise click.BadParameter("It is of one comparison; give one --data.", param_hint="--picture")
-    chosen = {name: COMPARISONS[name] for name in names or COMPARISONS}
-    known = {row.label for its in chosen.values() for row in its.rows}
-    if unknown := [label for label in only if label not in known]:
-        raise click.BadParameter(f"It must be one of {', '.join(sorted(known))}, not {unknown[0]}.",
-                                 param_hint="--only")
-    found, lines = {}, {}
-    for name, its in chosen.items():
-        few = [label for label in only if label in {row.label for row in its.rows}]
-        if trains and (few or not only):
-            alternatives.train(its, None, few, [int(seed) for seed in seeds.split(",")], note)
-        found[name] = alternatives.collect(its)
-        lines.update(alternatives.table(its, found[name]))
-    if into is not None:
-        document.write(into, found)
+    found = {name: alternatives.collect(name) for name in names or alternatives.COMPARISONS}
+    lines = {line: said for name, rows in found.items() for line, said in alternatives.table(name, rows).items()}
     if picture is not None:
-        atomic_bytes(picture, draw(names[0], found[names[0]]))
+        atomic_bytes(picture, alternatives.draw(names[0], found[names[0]]))
     show({"benchmark": "alternatives", "table": lines, "rows": found}, path)
-
-
-@main.command("ways", epilog="Example: python -m benchmarks ways --train --seeds 0 --json -")
-@click.option("--train", "trains", is_flag=True, help="First train every way that is missing in the file of figures.")
-@click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
-@click.option("--kept", default=ways.KEPT, type=click.Path(path_type=Path), show_default=True,
-              help="The file of figures, to which --train adds.")
-@as_json
-def _ways(path: str | None, trains: bool, seeds: str, kept: Path) -> None:
-    """Random start, dense start, stages and ADMM on the way to block-circulant weights, on digits in noise."""
-    if trains:
-        ways.train(kept, [int(seed) for seed in seeds.split(",")], note)
-    rows = ways.collect(kept)
-    show({"benchmark": "ways", "table": ways.table(rows), "rows": rows}, path)

@@ -1,6 +1,11 @@
-"""The picture of a comparison: errors against bits of weights, and against multiplications."""
+"""Block-circulant matrices against dense, low-rank, pruned and Monarch ones, at equal cost: figures and picture.
+
+The networks were trained once; the figures are in `KEPT`, and docs/when.md names the commit that has the trainings.
+"""
+import csv
 from collections.abc import Mapping
-from statistics import mean
+from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -8,17 +13,48 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
-from benchmarks.alternatives.comparisons import COMPARISONS
 from circulant.report.plots import COLORS, INK, png, style
 
-__all__ = ["draw"]
+__all__ = ["COMPARISONS", "KEPT", "collect", "draw", "table"]
 
+KEPT = Path(__file__).parent.parent / "docs" / "measured" / "alternatives.csv"
+"""Every row and seed that was trained."""
+COMPARISONS = {"digits": ("spoken digits in noise", "a step"), "images": ("MNIST in noise", "an image")}
+"""Titles of the comparisons, and what their multiplications are counted for, by name."""
 COSTS = {"weight_bits": "bits of weights", "multiplications": "multiplications"}
 FAMILIES = {"circulant": ("block-circulant", COLORS["dense"], "o"), "dense": ("dense", COLORS["search"], "s"),
             "": ("low rank, pruned, Monarch", "#9aa0a8", "^")}
 """By the first word of a row: its name, colour and mark."""
 PLACES = [(x, y) for y in (0, 8, -8) for x in (6, -6)]
 """Where a name may stand, in points from its own."""
+
+
+def collect(name: str) -> dict[str, Any]:
+    """Figures of all rows of a comparison in the order of `KEPT`: errors in percent by seed, costs, rates."""
+    rows: dict[str, Any] = {}
+    with KEPT.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            if line["data"] == name:
+                row = rows.setdefault(line["matrices"], {
+                    "tables": line["tables"].split(), "weight_bits": int(line["weight_bits"]),
+                    "multiplications": int(line["multiplications"]), "rate": float(line["rate"]), "errors": {}})
+                row["errors"][line["seed"]] = float(line["errors_percent"])
+    return rows
+
+
+def table(name: str, rows: Mapping[str, Any]) -> dict[str, str]:
+    """The figures for people, the dense network first, then a table for each cost with the best row first."""
+    title, unit = COMPARISONS[name]
+    lines = {}
+    for cost, words in {"": "the dense network", "bits": "equal bits of weights, with indices",
+                        "multiplications": f"equal multiplications {unit}"}.items():
+        found = {label: row for label, row in rows.items() if (cost in row["tables"] if cost else not row["tables"])}
+        for label, row in sorted(found.items(), key=lambda item: _errors(item[1])):
+            errors = list(row["errors"].values())
+            lines[f"{title}, {words}: {label}"] = (
+                f"{mean(errors):.2f} ± {stdev(errors):.2f} % errors ({len(errors)} seeds), "
+                f"{row['weight_bits']:,} bits, {row['multiplications']:,} multiplications")
+    return lines
 
 
 def draw(name: str, rows: Mapping[str, Any]) -> bytes:
@@ -28,7 +64,7 @@ def draw(name: str, rows: Mapping[str, Any]) -> bytes:
         name: of the comparison.
         rows: as `collect` gives them.
     """
-    its = COMPARISONS[name]
+    title, unit = COMPARISONS[name]
     figure = Figure(figsize=(10, 4), layout="constrained")
     every = figure.subplots(1, 2, sharey=True)
     for axes, (cost, words) in zip(every, COSTS.items(), strict=True):
@@ -37,8 +73,8 @@ def draw(name: str, rows: Mapping[str, Any]) -> bytes:
             axes.scatter([entry[cost] for entry in mine], [_errors(entry) for entry in mine], 34, color, marker=mark,
                          label=label, zorder=3)
         _scale(axes)
-        style(axes, f"{its.title}: errors, %", "both")
-        axes.set_xlabel(words + (f" {its.unit}" if cost == "multiplications" else ""), fontsize=8)
+        style(axes, f"{title}: errors, %", "both")
+        axes.set_xlabel(words + (f" {unit}" if cost == "multiplications" else ""), fontsize=8)
         axes.set_ylim(bottom=0)
         axes.margins(x=0.12)
     every[0].legend(frameon=False, fontsize=8)

@@ -1,1 +1,0 @@
-"""Block-circulant matrices against every other way to make a recurrent layer smaller, at equal cost."""
