@@ -329,7 +329,7 @@ LINES = {"circulant": 9_300, "training": 11_900, "sim": 14_850, "hw": 18_300, "b
          "examples": 600, "docs": 200, "tests": 47_000}
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_000, "readme": 900, "changelog": 1_500}
+WORDS = {"docs": 61_400, "readme": 900, "changelog": 1_500}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

@@ -143,3 +143,10 @@ def test_programs_of_the_pages_run(page, tmp_path):
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_every_page_says_what_comes_next():
+    pages = [path for path in [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tutorials").glob("*.md"))]
+             if not path.name.startswith(("index", "glossary", "results"))]
+    assert len(pages) > 20
+    assert [page.name for page in pages if not page.read_text().splitlines()[-1].startswith("**Next**: ")] == []
