@@ -53,7 +53,8 @@ def _(node: neutral.Conv, x):
 
 @compute.register
 def _(node: neutral.Scale, x):
-    scale, shift = (part.to(x).view(-1, *(1,) * (x.ndim - 1 - node.axis)) for part in (node.scale, node.shift))
+    axis = x.ndim - 1 if node.axis is None else node.axis
+    scale, shift = (part.to(x).view(-1, *(1,) * (x.ndim - 1 - axis)) for part in (node.scale, node.shift))
     return x * scale + shift
 
 
@@ -88,3 +89,8 @@ def _(node: neutral.Reduce, x):
 @compute.register
 def _(node: neutral.Add, x, other=None):
     return x + (x if other is None else other)
+
+
+@compute.register
+def _(node: neutral.Multiply, x, other=None):
+    return x * (x if other is None else other)

@@ -2,15 +2,26 @@
 from collections.abc import Sequence
 from typing import Any
 
-from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
-from circulant.training.capture.graph import Reduce
+import torch
 
-__all__ = ["getitem", "indexing", "maximum", "mean", "move", "reshape"]
+from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
+from circulant.training.capture.graph import Reduce, Scale
+
+__all__ = ["getitem", "indexing", "maximum", "mean", "move", "reshape", "total"]
 
 
 def mean(call: Call) -> Value:
     """A mean over axes, which over those of an image or over time is global pooling."""
     return _reduced(call, "mean")
+
+
+def total(call: Call) -> Value:
+    """A sum over axes: the mean, as often as there are values."""
+    mean = _reduced(call, "mean", part="mean")
+    count = call.tensor.sizes, mean.sizes
+    size = torch.Size(count[0]).numel() // torch.Size(count[1]).numel()
+    return call.emit(Scale, (mean,), mean.batch, scale=torch.tensor([float(size)], dtype=torch.float64),
+                     shift=torch.zeros(1, dtype=torch.float64), axis=None)
 
 
 def maximum(call: Call) -> Value | list[Value]:
@@ -21,7 +32,7 @@ def maximum(call: Call) -> Value | list[Value]:
     return value if call.kind == "amax" else [value, places]
 
 
-def _reduced(call: Call, mode: str) -> Value:
+def _reduced(call: Call, mode: str, part: str = "") -> Value:
     source, options = call.tensor, call.bind("dim", "keepdim", dim=None, keepdim=False)
     given = options.get("dim")
     if given is None or isinstance(given, Value) or call.kwargs.get("dtype") is not None:
@@ -30,7 +41,7 @@ def _reduced(call: Call, mode: str) -> Value:
     if source.batch in axes:
         raise Unsupported("it must not reduce the batch; name other axes")
     batch = source.batch - (0 if options["keepdim"] else sum(axis < source.batch for axis in axes))
-    return call.emit(Reduce, (source,), batch, mode=mode, axes=axes, keep=bool(options["keepdim"]))
+    return call.emit(Reduce, (source,), batch, part=part, mode=mode, axes=axes, keep=bool(options["keepdim"]))
 
 
 def move(call: Call) -> Any:

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
-__all__ = ["Add", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Move", "Node", "Pool", "Recurrent",
-           "Reduce", "Scale", "Softmax"]
+__all__ = ["Add", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Move", "Multiply", "Node", "Pool",
+           "Recurrent", "Reduce", "Scale", "Softmax"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,11 +75,12 @@ class Conv(Matrix):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scale(Node):
-    """A scale and shift for each channel of an axis: a batch normalisation that is not folded."""
+    """A scale and shift for each channel of an axis, or one for all values where it is None: a batch normalisation that
+    is not folded, arithmetic with constants."""
 
     scale: Tensor
     shift: Tensor
-    axis: int
+    axis: int | None
     relu: bool = False
 
 
@@ -152,6 +153,11 @@ class Add(Node):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Multiply(Node):
+    """The product of two tensors of one shape."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Move(Node):
     """Values of other nodes at other places: what any number of views, permutations and joins come to.
 
@@ -182,6 +188,14 @@ class Graph:
     def users(self, name: str) -> list[Node]:
         """The nodes that take the result of a node."""
         return [node for node in self.nodes if name in node.inputs]
+
+    @property
+    def pruned(self) -> "Graph":
+        """The graph without nodes that the output does not depend on."""
+        left = {self.output}
+        for node in reversed(self.nodes):
+            left.update(node.inputs if node.name in left else ())
+        return replace(self, nodes=tuple(node for node in self.nodes if node.name in left))
 
     def having(self, *changed: Node) -> "Graph":
         """The graph with other nodes of these names."""

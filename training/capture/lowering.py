@@ -96,12 +96,24 @@ def _(node: neutral.Add, to: Builder) -> Stream | None:
 
 
 @lowered.register
+def _(node: neutral.Multiply, to: Builder) -> None:
+    to.problem(node.name, f"{NO_LAYER} for a product of two branches")
+
+
+@lowered.register
 def _(node: neutral.Scale, to: Builder) -> Stream | None:
+    if node.axis is None:
+        source = to.single(node)
+        return to.give(node.name, "scale", source, lambda name, flow: FloatScale(
+            name, flow.size, np.repeat(as_numpy(node.scale), flow.size), np.repeat(as_numpy(node.shift), flow.size),
+            node.relu), source.form, order=source.order)
+    axis = node.axis - (node.axis > node.batch)
     stream, places = to.source(node.inputs[0])
     if stream.form.flow is None:
-        stream.form.become(stream.at(places), images=places.ndim > 1)
+        stream.form.become(stream.at(places), images=places.ndim > 1 and axis == 0)
     source = to.single(node)
-    form, channel = source.form, np.arange(node.sizes[0]).reshape(-1, *(1,) * (len(node.sizes) - 1))
+    form = source.form
+    channel = np.arange(node.sizes[axis]).reshape(-1, *(1,) * (len(node.sizes) - 1 - axis))
     if form.flow is not None:
         found = np.broadcast_to(channel, node.sizes).reshape(-1)[source.order].reshape(form.shape)
         found = np.moveaxis(found, 0, -1) if form.flow.grid else found

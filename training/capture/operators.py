@@ -6,9 +6,8 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from circulant.training.blocks.blocks import BlockCirculant
-from circulant.training.capture import activations, axes, layers
+from circulant.training.capture import activations, arithmetic, axes, layers
 from circulant.training.capture.call import Call, Unsupported, Value
-from circulant.training.capture.graph import Add
 
 __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
 
@@ -42,20 +41,6 @@ def _skip(call: Call) -> Value:
     return call.tensor
 
 
-def _add(call: Call) -> Value:
-    if call.kwargs.get("alpha", 1) != 1:
-        raise Unsupported(f"alpha={call.kwargs['alpha']!r} is not supported; leave it out")
-    pair = [each for each in call.given if isinstance(each, Value)]
-    if len(pair) != 2:
-        raise Unsupported("add: it must sum two tensors of the model, not a constant")
-    first, other = pair
-    if (first.sizes, first.batch) != (other.sizes, other.batch):
-        sizes = (call.shape(each) for each in pair)
-        raise Unsupported(f"it must sum two tensors of one shape, not {' and '.join(map(str, sizes))}; broadcasting is "
-                          "not supported")
-    return call.emit(Add, tuple(pair), first.batch)
-
-
 def _dropout(call: Call) -> Value:
     if call.bind("p", "training", "inplace", training=True)["training"]:
         raise Unsupported("dropout must be inactive in evaluation; give it training=self.training")
@@ -78,8 +63,8 @@ MODULES: dict[type[nn.Module], Handler] = {
 """By class of the module."""
 
 FUNCTIONS: dict[str, Handler] = {
-    **activations.FUNCTIONS, "mean": axes.mean, "dropout": _dropout, "getitem": axes.getitem,
-    **dict.fromkeys(("max", "amax"), axes.maximum), **dict.fromkeys(("add", "add_", "radd", "iadd"), _add),
+    **activations.FUNCTIONS, **arithmetic.FUNCTIONS, "mean": axes.mean, "dropout": _dropout, "getitem": axes.getitem,
+    **dict.fromkeys(("max", "amax"), axes.maximum), "sum": axes.total,
     **dict.fromkeys(("contiguous", "clone", "detach", "data"), _skip),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "unflatten", "ravel"), axes.reshape),
     **dict.fromkeys(("permute", "transpose", "swapaxes", "movedim", "t", "T", "mT"), axes.reshape),

@@ -4,13 +4,17 @@ from typing import Any
 
 import torch
 
+from circulant.sim.shape.graph import free_name
 from circulant.training.capture import graph as neutral
-from circulant.training.capture.graph import Function, Graph, Linear, Move, Node, Recurrent, Scale
+from circulant.training.capture.graph import Function, Graph, Linear, Move, Multiply, Node, Recurrent, Reduce, Scale
 
 __all__ = ["ends", "simplify"]
 
 STEPWISE = Linear, Function
 """Nodes that treat every step alike, so that the last step may as well be taken before them."""
+
+KIN: dict[tuple[str, tuple[float, ...]], str] = {("sigmoid", ()): "silu", ("hard_sigmoid", ()): "hard_swish"}
+"""Functions whose product with their argument is a function of its own."""
 
 RECTIFIED = Linear, neutral.Conv, Scale, neutral.Add
 """Nodes that a ReLU behind them becomes part of."""
@@ -28,11 +32,18 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
         The graph, and for each name what became of it, where a node went or changed.
     """
     notes: dict[str, str] = {}
-    for kind in (Scale, Recurrent, Function):
+    for kind in (Multiply, Reduce, Scale, Recurrent, Function):
         for name in [node.name for node in graph.nodes if isinstance(node, kind)]:
+            if not any(node.name == name for node in graph.nodes):
+                continue
             node: Any = graph[name]  # what it takes may have changed
-            if kind is Scale:
-                graph, notes[name] = _fold(graph, node)
+            if kind is Multiply:
+                graph = _product(graph, node, notes)
+            elif kind is Reduce:
+                graph = _reduced(graph, node, notes)
+            elif kind is Scale:
+                graph, note = _fold(graph, node)
+                notes |= {name: note} if note else {}
             elif kind is Recurrent:
                 graph = _ended(graph, node, notes)
             elif node.function == "relu" and isinstance(source := graph[node.inputs[0]], RECTIFIED) and (
@@ -49,7 +60,25 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
 def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
     """A scale into the matrix before it, as far as the structure of that allows."""
     source = graph[node.inputs[0]]
+    alone = len(graph.users(source.name)) == 1
+    if isinstance(source, Scale) and alone and not source.relu and (source.axis == node.axis or None in (
+            source.axis, node.axis)):
+        merged = replace(source, scale=node.scale * source.scale, shift=node.scale * source.shift + node.shift,
+                         axis=source.axis if node.axis is None else node.axis)
+        size = max(len(merged.scale), len(merged.shift))
+        merged = replace(merged, scale=merged.scale.expand(size), shift=merged.shift.expand(size))
+        graph = graph.having(merged).without(node)
+        if not bool((merged.scale != 1).any() or merged.shift.any()):
+            graph = graph.without(merged)
+            return graph, "without effect"
+        return _fold(graph, merged)[0], f"into {source.name}, exactly"
     axis = len(source.shape) - 1 if isinstance(source, Linear) else 1
+    if node.axis is None and isinstance(source, Linear | neutral.Conv) and alone and not source.relu:
+        rows = source.constraint.rows
+        node = replace(node, scale=node.scale.expand(rows), shift=node.shift.expand(rows), axis=axis)
+        graph = graph.having(node)
+    if node.axis is None:
+        return graph, ""
     if not isinstance(source, Linear | neutral.Conv) or axis != node.axis or len(graph.users(source.name)) > 1:
         return graph, "not folded, as no matrix stands alone before it"
     scale, k = node.scale, source.constraint.block_size
@@ -63,6 +92,59 @@ def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
     if held:
         return graph, f"not folded, as the weights of {source.name} are quantized"
     return graph, f"not folded, as it differs within the blocks of {k} of {source.name}"
+
+
+def _product(graph: Graph, node: Multiply, notes: dict[str, str]) -> Graph:
+    """The graph in which x · sigmoid(x) and its kin are one function."""
+    def root(name: str) -> tuple[Node, Any]:
+        found = graph[name]
+        return (graph[found.inputs[0]], found.places) if isinstance(found, Move) and len(found.inputs) == 1 else (
+            found, None)
+
+    def same(one: Any, other: Any) -> bool:
+        return one is other or (one is not None and other is not None and torch.equal(one, other))
+
+    for x, y in (node.inputs, node.inputs[::-1]):
+        (of, moved), (function, again) = root(x), root(y)
+        if not isinstance(function, Function) or not same(moved, again):
+            continue
+        before = graph[function.inputs[0]]
+        path: list[Node] = [function]
+        gate = function.function, function.parameters
+        wanted = KIN.get(gate)
+        if gate == ("clip", (0.0, 6.0)) and isinstance(before, Scale) and before.axis is None and (
+                float(before.scale), float(before.shift)) == (1.0, 3.0):
+            wanted, before, path = "hard_swish", graph[before.inputs[0]], [function, before]
+        elif gate == ("tanh", ()) and isinstance(before, Function) and (before.function, before.parameters[:1]) == (
+                "softplus", (1.0,)):
+            wanted, before, path = "mish", graph[before.inputs[0]], [function, before]
+        if wanted is None or before is not of:
+            continue
+        made: Node = Function(name=node.name, kind=node.kind, inputs=(x,), shape=node.shape, function=wanted)
+        graph = graph.having(made)
+        if len(path) == 2 and wanted == "hard_swish":  # x · relu6(x + 3) is six times that
+            inner = replace(made, name=free_name(f"{node.name}.swish", [each.name for each in graph.nodes]))
+            six = torch.tensor([6.0], dtype=torch.float64)
+            outer = Scale(name=node.name, kind=node.kind, inputs=(inner.name,), shape=node.shape, scale=six,
+                          shift=torch.zeros_like(six), axis=None)
+            graph = replace(graph, nodes=tuple(part for each in graph.nodes for part in (
+                (inner, outer) if each.name == node.name else (each,))))
+        notes.update({each.name: f"part of {node.name}" for each in path})
+        return graph.pruned
+    return graph
+
+
+def _reduced(graph: Graph, node: Reduce, notes: dict[str, str]) -> Graph:
+    """The graph in which a reduction over one axis after the other is one over both."""
+    source = graph[node.inputs[0]]
+    if not isinstance(source, Reduce) or source.mode != node.mode or source.keep != node.keep or len(
+            graph.users(source.name)) > 1:
+        return graph
+    before = graph[source.inputs[0]]
+    rest = [axis for axis in range(len(before.shape)) if source.keep or axis not in source.axes]
+    axes = tuple(sorted({*source.axes, *(rest[axis] for axis in node.axes)}))
+    notes[source.name] = f"into {node.name}"
+    return graph.having(replace(node, inputs=source.inputs, axes=axes)).pruned
 
 
 def ends(sizes: tuple[int, ...], ways: int) -> torch.Tensor:

@@ -7,6 +7,7 @@ from torch.nn.utils import parametrize
 
 from circulant.sim.shape.graph import free_name
 from circulant.training.blocks.matrices import matrices, owner, storage
+from circulant.training.capture.arithmetic import CONSTANTS
 from circulant.training.capture.axes import indexing
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
 from circulant.training.capture.graph import Function, Graph, Input, Move, Node
@@ -137,7 +138,7 @@ class Walk:
         module = step.module
         if module is None:
             for tensor in dict.fromkeys(map(id, parts((step.args, step.kwargs)))):
-                if name := self._tensors.get(tensor):
+                if (name := self._tensors.get(tensor)) and step.kind not in CONSTANTS:
                     self._note(name.replace(".", "_"), "tensor", "refused",
                                f"{name} is used by itself; only layers may hold tensors", None)
                     taken.append(Value())

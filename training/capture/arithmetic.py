@@ -1,0 +1,115 @@
+"""How sums, differences, products and quotients become nodes of the neutral graph, or why they cannot."""
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from circulant.training.capture.call import Call, Unsupported, Value
+from circulant.training.capture.graph import Add, Multiply, Scale
+
+__all__ = ["CONSTANTS", "FUNCTIONS"]
+
+
+def _add(call: Call) -> Value:
+    one, other = _pair(call, "other")
+    return _sum(call, one, other, _alpha(call))
+
+
+def _subtract(call: Call) -> Value:
+    one, other = _pair(call, "other")
+    return _sum(call, one, other, -_alpha(call))
+
+
+def _subtract_from(call: Call) -> Value:
+    one, other = _pair(call, "other")
+    return _sum(call, other, one, -_alpha(call))
+
+
+def _multiply(call: Call) -> Value:
+    one, other = _pair(call, "other")
+    if isinstance(one, Value) and isinstance(other, Value):
+        _check_shapes(call, one, other, "multiply")
+        return call.emit(Multiply, (one, other), one.batch)
+    source, factor = (one, other) if isinstance(one, Value) else (other, one)
+    return _affine(call, source, factor, 0.0)
+
+
+def _divide(call: Call) -> Value:
+    one, other = _pair(call, "other")
+    if isinstance(other, Value) or call.kind == "rdiv":
+        raise Unsupported("it must divide by a constant, not by what depends on the data; multiply by a reciprocal")
+    if call.kwargs.get("rounding_mode") is not None:
+        raise Unsupported(f"rounding_mode={call.kwargs['rounding_mode']!r} is not supported; leave it out")
+    return _affine(call, one, 1 / torch.as_tensor(other, dtype=torch.float64), 0.0)
+
+
+def _negate(call: Call) -> Value:
+    return _affine(call, call.tensor, -1.0, 0.0)
+
+
+def _pair(call: Call, name: str) -> list[Any]:
+    """Both operands, one of which may be a constant."""
+    pair = [*call.args, *(value for key, value in call.kwargs.items() if key in ("input", name))][:2]
+    if len(pair) != 2 or not all(isinstance(each, Value | Tensor | int | float) for each in pair):
+        raise Unsupported("it must take two tensors, or a tensor and a constant")
+    return pair
+
+
+def _alpha(call: Call) -> float:
+    return float(call.kwargs.get("alpha", call.args[2] if len(call.args) > 2 else 1))
+
+
+def _sum(call: Call, one: Any, other: Any, factor: float) -> Value:
+    """one + factor · other."""
+    if isinstance(one, Value) and isinstance(other, Value):
+        _check_shapes(call, one, other, "sum")
+        if factor != 1:
+            other = _affine(call, other, factor, 0.0, part="scaled")
+        return call.emit(Add, (one, other), one.batch)
+    if isinstance(one, Value):
+        return _affine(call, one, 1.0, factor * torch.as_tensor(other, dtype=torch.float64))
+    return _affine(call, other, factor, one)
+
+
+def _check_shapes(call: Call, one: Value, other: Value, verb: str) -> None:
+    if (one.sizes, one.batch) != (other.sizes, other.batch):
+        raise Unsupported(f"it must {verb} two tensors of one shape, not {call.shape(one)} and {call.shape(other)}; "
+                          "broadcasting is not supported")
+
+
+def _affine(call: Call, source: Value, scale: Any, shift: Any, part: str = "") -> Value:
+    """scale · source + shift, with one constant for all values or one for each channel."""
+    shape, pair = call.shape(source), []
+    for each in (scale, shift):
+        constant = torch.as_tensor(each, dtype=torch.float64).detach()
+        if not bool(torch.isfinite(constant).all()):
+            raise Unsupported("its constants must be finite")
+        try:
+            first, *others = constant.broadcast_to(shape).unbind(source.batch)
+        except RuntimeError:
+            raise Unsupported(f"a constant of the shape {tuple(constant.shape)} must not make {shape} larger; "
+                              "broadcasting is not supported") from None
+        if not all(torch.equal(first, other) for other in others):
+            raise Unsupported("a constant must be the same for all samples of a batch")
+        pair.append(first)
+    axes = [axis for axis in range(len(source.sizes)) if any(
+        not torch.equal(each, each.narrow(axis, 0, 1).expand(each.shape)) for each in pair)]
+    if len(axes) > 1:
+        raise Unsupported("a constant must be one number, or one for each channel or feature")
+    ends = [each.movedim(axes[0], 0).reshape(len(each.movedim(axes[0], 0)), -1)[:, 0] if axes else
+            each.reshape(-1)[:1] for each in pair]
+    axis = axes[0] + (axes[0] >= source.batch) if axes else None
+    return call.emit(Scale, (source,), source.batch, part=part, scale=ends[0], shift=ends[1], axis=axis)
+
+
+FUNCTIONS: dict[str, Callable[[Call], Value]] = {
+    **dict.fromkeys(("add", "radd", "iadd"), _add), **dict.fromkeys(("sub", "subtract", "isub"), _subtract),
+    "rsub": _subtract_from, **dict.fromkeys(("mul", "multiply", "rmul", "imul"), _multiply),
+    **dict.fromkeys(("div", "divide", "true_divide", "truediv", "itruediv", "rdiv"), _divide),
+    **dict.fromkeys(("neg", "negative"), _negate),
+}
+"""By name of the function or method."""
+
+CONSTANTS = {*FUNCTIONS, "prelu"}
+"""Functions that a tensor of the model may be a constant of."""
