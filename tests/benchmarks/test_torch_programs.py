@@ -7,7 +7,7 @@ REFUSED = {
     "state_as_input", "kept_state", "kept_cell", "cell_state", "channels_first", "channels_first_permuted",
     "all_steps_flattened", "steps_then_convolution", "width_as_steps", "channels_last", "gated", "glu",
     "glu_in_chunks", "squeeze_excite", "split_features", "sliced_features", "stacked", "autoencoder_repeat",
-    "autoencoder_expand", "two_heads", "two_inputs", "called_twice", "reversed_in_time", "reversed_last",
+    "autoencoder_expand", "two_heads", "two_inputs", "reversed_in_time", "reversed_last",
     "both_directions_in_words"}
 """Those that nothing is there for yet."""
 

@@ -39,7 +39,7 @@ class Walk:
         self.nodes: dict[str, Node] = {}
         self.entries: dict[str, Entry] = {}
         self._starts: list[tuple[int, str]] = []  # The number of the first value of each node.
-        self._count, self._called = 0, set[int]()
+        self._count = 0
         self._rows = len(record.steps[0].result)
         self._tensors = {id(tensor): name for name, tensor in (*model.named_parameters(), *model.named_buffers())}
 
@@ -144,11 +144,7 @@ class Walk:
                     taken.append(Value())
             handler = FUNCTIONS.get(step.kind)
             return handler, None if handler else "the function is not supported"
-        problem = problem_of(module)
-        if problem is None and id(module) in self._called and any(True for _ in module.parameters()):
-            problem = "it is called more than once; give every call a layer of its own"
-        self._called.add(id(module))
-        return MODULES.get(parametrize.type_before_parametrizations(module)), problem
+        return MODULES.get(parametrize.type_before_parametrizations(module)), problem_of(module)
 
     def _emit(self, step: Step, make: type[Node], sources: tuple[Value, ...], batch: int, part: str = "",
               shape: tuple[int | None, ...] = (), **fields: Any) -> Value:
