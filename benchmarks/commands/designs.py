@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from benchmarks import cnn, cnntable, designs, networks, rnn, stacks
+from benchmarks import cnn, cnntable, designs, rnn, stacks
 from benchmarks.commands.group import as_json, main, note, show
 from circulant.sim.files.writing import atomic_bytes
 
@@ -139,12 +139,3 @@ def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
     show(figures, path)
     if picture is not None:
         atomic_bytes(picture, drawn)
-
-
-@main.command("networks", epilog="Example: python -m benchmarks networks --count 3 --json -")
-@click.option("--count", default=30, show_default=True, help="Networks.")
-@click.option("--first", default=0, show_default=True, help="Seed of the first one.")
-@as_json
-def _networks(path: str | None, count: int, first: int) -> None:
-    """Random networks as Verilog, bit by bit against their golden models."""
-    show(networks.measure(count=count, first=first, note=note), path)
