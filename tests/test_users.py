@@ -1,4 +1,4 @@
-"""Three users on a fresh environment that has the wheel and its dependencies alone: `make users`.
+"""Users on a fresh environment that has the wheel and its dependencies alone: `make users`.
 
 Each starts in an empty folder with the files in tests/users, follows its `steps.sh` without a network, and
 ends with a design whose every output word was compared.
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.soak
 
 ROOT = Path(__file__).parents[1]
 FILES = ROOT / "tests" / "users"
-USERS = {"classifier": "gestures", "regression": "meter", "onnx": "vibration"}
+USERS = {"classifier": "gestures", "regression": "meter", "onnx": "vibration", "controller": "drive",
+         "paper": "tones"}
 """Each user's folder, and the name of the run."""
 
 SECONDS = 900

@@ -127,6 +127,9 @@ def _panel(axes: Axes, rows: Rows, name: str, groups: list[str]) -> None:
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.tick_params(axis="x", rotation=30)
+    low, high = axes.get_ylim()
+    if metric in metrics.PARTS and high > 1:
+        axes.set_ylim(low, 1 + (1 - low) / 20)
     axes.yaxis.set_major_formatter(lambda y, _: metrics.shown(metric, y, 1))
     axes.set_xlabel(text)
     axes.set_ylabel(f"{metrics.words(metric)}, quantized")
