@@ -1,6 +1,8 @@
 import pytest
 
+import circulant
 from benchmarks.torch_programs import PROGRAMS, judge
+from circulant.training import export
 
 REFUSED = {
     "lstm_cell_in_a_loop", "gru_cell_in_a_loop", "rnn_cell_in_a_loop", "head_within_a_loop", "packed", "packed_last",
@@ -16,3 +18,21 @@ REFUSED = {
 def test_a_program_converts_or_is_refused(program):
     verdict = judge(program)
     assert verdict.status == ("refused" if program.name in REFUSED else "right"), verdict.note
+
+
+CONVERTED = [each for each in PROGRAMS if each.name not in REFUSED]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("program", CONVERTED, ids=lambda program: program.name)
+def test_what_converts_also_generates(program):
+    assert circulant.generate(export(program.model(), program.sample()), multipliers=40).multipliers <= 40
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("program", CONVERTED[13::9], ids=lambda program: program.name)
+def test_some_are_exact_under_verilator(program, tmp_path):
+    network = export(program.model(), program.sample())
+    circulant.generate(network, multipliers=40).write(tmp_path)
+    checked = circulant.verify(tmp_path, network.vectors(program.sample().numpy()))
+    assert checked.words > 0 and checked.mismatches == 0, checked.first
