@@ -45,7 +45,7 @@ def test_every_command_that_prints_results_has_json():
     from circulant.cli import cli
 
     assert {name for name, each in cli.commands.items() if "as_json" not in {given.name for given in each.params}} == {
-        "new", "completion"}, "they write files or a script"
+        "new", "plot", "completion"}, "they write files or a script"
 
 
 def test_c_needs_a_network(call, finished):
