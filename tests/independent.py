@@ -214,11 +214,21 @@ def join(e, sides, f):
     return f(sides)
 
 
-def add(e, arrays, sides):
-    fracs = [form["frac"] for form in e["input_formats"]]
-    most, form = max(fracs), e["output_format"]
-    return join(e, sides, lambda vectors: rectified(e, each(lambda *values: requantize(
-        sum(x << most - f for x, f in zip(values, fracs, strict=True)), most, form), *vectors)))
+def combined(f):
+    """f of the values of all sources at each place, brought to one binary point."""
+    def by(e, arrays, sides):
+        fracs = [form["frac"] for form in e["input_formats"]]
+        most, form = max(fracs), e["output_format"]
+        return join(e, sides, lambda vectors: rectified(e, each(lambda *values: requantize(
+            f([x << most - frac for x, frac in zip(values, fracs, strict=True)]), most, form), *vectors)))
+
+    return by
+
+
+def gated(e, arrays, sides):
+    frac = sum(form["frac"] for form in e["input_formats"])
+    return join(e, sides, lambda vectors: rectified(e, each(
+        lambda a, b: requantize(a * b, frac, e["output_format"]), *vectors)))
 
 
 def concat(e, arrays, sides):
@@ -237,15 +247,18 @@ def scale(e, arrays, x):
                              arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
 
 
-LAYERS = linear, gru, lstm, rnn, over_time, conv, pool, flatten, scale, add, concat
-KINDS = {f.__name__: f for f in LAYERS} | {
+JOINS = {"add": combined(sum), "difference": combined(lambda v: v[0] - v[1]), "maximum": combined(max),
+         "minimum": combined(min), "product": gated, "concat": concat}
+LAYERS = linear, gru, lstm, rnn, over_time, conv, pool, flatten, scale
+KINDS = {f.__name__: f for f in LAYERS} | JOINS | {
+    "slice": lambda e, arrays, x: x[e["first"]:e["first"] + e["size"]],
     "activation": lambda e, arrays, x: activated(e, arrays, "table", x),
     "argmax": lambda e, arrays, x: [x.index(max(x))],
     "reverse": lambda e, arrays, xs: xs[::-1]}
 
 
 def layer(e, arrays, x):
-    if e["kind"] in ("linear", "scale", "activation", "argmax") and isinstance(x[0], list):
+    if e["kind"] in ("linear", "scale", "activation", "argmax", "slice") and isinstance(x[0], list):
         return [layer(e, arrays, vector) for vector in x]
     return KINDS[e["kind"]](e, arrays, x)
 
@@ -261,7 +274,7 @@ def load(folder):
         values = {given["name"]: blocks(x, given["grid"][1]) if "grid" in given else x}
         for e in network["nodes"]:
             taken = [values[source] for source in e["sources"]]
-            values[e["name"]] = layer(e, arrays, taken if e["kind"] in ("add", "concat") else taken[0])
+            values[e["name"]] = layer(e, arrays, taken if e["kind"] in JOINS else taken[0])
         return values[last]
 
     return run

@@ -47,6 +47,9 @@ BUILT = {
 WITHIN = {"add", "concat", "reverse"}
 """Kinds of layers that a circuit has as parts of stages."""
 
+UNBUILT = {"difference", "maximum", "minimum", "product", "slice"}
+"""Kinds of layers without hardware and without C."""
+
 IMAGES = {"conv", "pool", "flatten", "scale", "residual"}
 
 REGISTERED = circulant.hw.top, circulant.hw.c.source
@@ -55,13 +58,18 @@ REGISTERED = circulant.hw.top, circulant.hw.c.source
 REFUSED = {
     "error bound": {"argmax"},  # A class has no error; the bound is that of the network before its choice.
     "quantize_layer_like": {"argmax"},  # It is added to a golden network, and never quantized.
-    "stage": {"bidirectional", *IMAGES - {"scale", "residual"}},  # A sum of images is refused by its own.
+    **dict.fromkeys(("unit", "ladder", "layer_multiplications", "layer_entry"), UNBUILT),
+    "stage": {"bidirectional", *IMAGES - {"scale", "residual"}, *UNBUILT},  # A sum of images is refused by its own.
 }
 """The kinds that a pass refuses."""
 
 CALLS = {
     "error bound": lambda layer: propagate(layer, None, {}, ()),
     "quantize_layer_like": lambda layer: quantize_layer_like(layer, None),
+    "unit": lambda layer: unit(layer, None, Site()),
+    "ladder": lambda layer: ladder(layer, streams=1, count=1),
+    "layer_multiplications": layer_multiplications,
+    "layer_entry": lambda layer: layer_entry(layer, None),
     "stage": lambda layer: stage(layer, None, "l0", foreign=True),
 }
 

@@ -21,7 +21,7 @@ _CHAIN = Listing(Later(lambda: _LAYER), most=1000)
 _CELL = Kinds("kind", entries({kind: KINDS[kind] for kind in ("gru", "lstm", "rnn")}))
 
 _LAYER: Rule = Kinds("kind", {
-    **entries({name: kind for name, kind in KINDS.items() if name not in ("add", "concat", "reverse")}),
+    **entries({name: kind for name, kind in KINDS.items() if not kind.golden.joins and name != "reverse"}),
     "bidirectional": entry("bidirectional", {"forward": _CELL, "backward": _CELL}),
     "residual": entry("residual", {"relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **FORMATS}, {"grid": GRID}),
 })

@@ -23,6 +23,11 @@ KINDS: dict[str, Kind] = {name: import_module(f"circulant.sim.kinds.{name}").KIN
     "add",
     "concat",
     "reverse",
+    "product",
+    "difference",
+    "maximum",
+    "minimum",
+    "slice",
 )}
 """By the name that a kind has in files and messages."""
 

@@ -234,7 +234,8 @@ def test_load_wrong_kind_of_layer(folder):
     artifact.write_json(folder / "network.json", KIND, VERSION, body)
     assert refusal(Network.load, folder) == (
         f"{folder / 'network.json'}: field 'nodes[0].kind' must be 'linear', 'gru', 'lstm', 'rnn', 'conv', "
-        "'pool', 'flatten', 'scale', 'activation', 'over_time', 'argmax', 'add', 'concat' or 'reverse', not "
+        "'pool', 'flatten', 'scale', 'activation', 'over_time', 'argmax', 'add', 'concat', 'reverse', "
+        "'product', 'difference', 'maximum', 'minimum' or 'slice', not "
         "'attention'; the file was changed or damaged: run the step that writes it again")
 
 
