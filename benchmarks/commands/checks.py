@@ -3,7 +3,7 @@ from typing import Any
 
 import click
 
-from benchmarks import designs, fuzz, mutation, size, soak, verification
+from benchmarks import designs, door, fuzz, mutation, size, soak, verification
 from benchmarks.commands.group import as_json, main, note, show
 from benchmarks.formal import shapes
 
@@ -22,6 +22,16 @@ def _fuzz(path: str | None, **options: Any) -> None:
     figures = fuzz.measure(**options, note=note)
     show(figures, path)
     if figures["failed"] or figures["paces"]["faults"] or figures["tracebacks"] or figures["hangs"]:
+        raise SystemExit(1)
+
+
+@main.command("door", epilog="Example: python -m benchmarks door --json -")
+@as_json
+def _door(path: str | None) -> None:
+    """Tests of the onnx package, imported and computed in integers: each right, within its bound, or refused."""
+    figures = door.measure(note)
+    show(figures, path)
+    if any(figures[title][fault] for title in ("onnx_node", "onnx_converted") for fault in ("wrong", "tracebacks")):
         raise SystemExit(1)
 
 

@@ -1,0 +1,152 @@
+"""Strangers' models at the door: ONNX's own tests, imported, exported and computed in integers, each right or refused."""
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+from circulant.sim.error.error_bound import error_bound
+from circulant.sim.refusal import Refusal
+from circulant.training import export, from_onnx
+from circulant.training.conversion import reference
+
+__all__ = ["KINDS", "OUTCOMES", "Case", "Outcome", "converted_cases", "judged", "measure", "node_cases"]
+
+KINDS = tuple(
+    "Add AveragePool BatchNormalization Celu Clip Concat Conv DequantizeLinear Div Dropout Elu Expand Flatten GRU Gather "
+    "Gelu Gemm GlobalAveragePool GlobalMaxPool HardSigmoid HardSwish Identity LSTM LayerNormalization LeakyRelu "
+    "LogSoftmax MatMul MaxPool Mish Mul PRelu Pad QuantizeLinear RNN ReduceMax ReduceMean ReduceSum Relu Reshape Selu "
+    "Sigmoid Slice Softmax Softplus Softsign Split Squeeze Sub Tanh Tile Transpose Unsqueeze Where".split())
+"""Operators whose node tests are counted."""
+
+OUTCOMES = ("right", "refused", "wrong", "tracebacks")
+
+FLOAT32 = 1e-5
+"""Error of a test's own expected outputs, relative to the greatest of them: they are computed in float32."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test of ONNX.
+
+    Parameters:
+        model: whose only input is the data; all else are constants.
+        x: the data.
+        expected: by output.
+    """
+
+    name: str
+    model: Any
+    x: NDArray[Any]
+    expected: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a case: one of `OUTCOMES`, and why."""
+
+    name: str
+    outcome: str
+    reason: str = ""
+
+
+def measure(note: Callable[[str], None]) -> dict[str, Any]:
+    """The figures, each outcome noted."""
+    found: dict[str, Any] = {"benchmark": "door"}
+    for title, cases in (("onnx_node", node_cases()), ("onnx_converted", converted_cases())):
+        outcomes = [judged(case) for case in cases]
+        for each in outcomes:
+            note(f"{each.name}: {each.outcome}{f' ({each.reason})' if each.reason else ''}")
+        counts = Counter(each.outcome for each in outcomes)
+        found[title] = {outcome: counts[outcome] for outcome in OUTCOMES}
+    found["table"] = {title: ", ".join(f"{count} {outcome}" for outcome, count in counted.items())
+                      for title, counted in found.items() if title != "benchmark"}
+    return found
+
+
+def node_cases() -> Iterator[Case]:
+    """Tests of single nodes of `KINDS`, those of functions written out again left out. The first input is the data."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Expected outputs divide by zero, for example.
+        tests: Iterable[Any] = load_model_tests(kind="node")
+    for test in tests:
+        if "_expanded" not in test.name and {node.op_type for node in test.model.graph.node} <= set(KINDS):
+            given, expected = test.data_sets[0]
+            yield _case(test.name, test.model, list(given), list(expected))
+
+
+def converted_cases() -> Iterator[Case]:
+    """Models that torch's first exporter wrote."""
+    for test in sorted(load_model_tests(kind="pytorch-converted"), key=lambda test: test.name):
+        folder = Path(test.model_dir or "")
+        given, expected = ([numpy_helper.to_array(onnx.load_tensor(path)) for path in sorted(
+            (folder / "test_data_set_0").glob(f"{side}_*.pb"))] for side in ("input", "output"))
+        yield _case(test.name, onnx.load(folder / "model.onnx"), given, expected)
+
+
+def _case(name: str, model: Any, given: list[Any], expected: list[Any]) -> Case:
+    held, kept = onnx.ModelProto(), {each.name for each in model.graph.initializer}
+    held.CopyFrom(model)
+    taken = [each for each in held.graph.input if each.name not in kept]
+    for value, array in list(zip(taken, given, strict=True))[1:]:
+        if isinstance(array, np.ndarray):
+            held.graph.initializer.append(numpy_helper.from_array(array, value.name))
+            held.graph.input.remove(value)
+    x = given[0] if isinstance(given[0], np.ndarray) else np.zeros(0)
+    return Case(name, held, x, {each.name: np.asarray(array) for each, array in zip(
+        held.graph.output, expected, strict=True) if isinstance(array, np.ndarray)})
+
+
+def judged(case: Case) -> Outcome:
+    """Outcome of a case: integers within the derived bound of what ONNX expects, for each output."""
+    if not case.expected or not case.x.size or case.x.dtype.kind == "O":
+        return Outcome(case.name, "refused", "its inputs or outputs are no tensors of numbers")
+    try:
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            far = [_far(case, name, Path(folder) / "net.onnx") for name in case.expected]
+    except Refusal as refusal:
+        return Outcome(case.name, "refused", str(refusal))
+    except AssertionError as error:
+        return Outcome(case.name, "wrong", str(error))
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return Outcome(case.name, "tracebacks", f"{type(error).__name__} in {where.filename}:{where.lineno}: {error}")
+    wrong = next(filter(None, far), "")
+    return Outcome(case.name, "wrong" if wrong else "right", wrong)
+
+
+def _far(case: Case, output: str, path: Path) -> str:
+    """Words for an output that is beyond its bound, or nothing."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    for each in [each for each in model.graph.output if each.name != output]:
+        model.graph.output.remove(each)
+    onnx.save(model, path)
+    wanted, x = case.expected[output].astype(np.float64), case.x
+    module = from_onnx(path, x)
+    with torch.no_grad():
+        got = module(torch.tensor(x.astype(np.float32))).numpy().astype(np.float64)
+    if got.shape != wanted.shape:
+        return f"{output}: the shape {got.shape}, expected {wanted.shape}"
+    slack = FLOAT32 * max(1.0, float(np.abs(wanted).max(initial=0)))
+    if not np.allclose(got, wanted, rtol=0, atol=10 * slack, equal_nan=True):
+        return f"{output}: imported as another function, off by {np.abs(got - wanted).max():.3g}"
+    network, exact = export(module, x.astype(np.float64)), reference(module, x.astype(np.float64))
+    bound = error_bound(network, exact, x.astype(np.float64))
+    integers, real = network.run(x).real, exact.run(x.astype(np.float64))
+    beyond = np.abs(integers - real) - np.broadcast_to(bound, real.shape)
+    if beyond.max() > 0:
+        return f"{output}: {beyond.max():.3g} beyond its bound"
+    # What is dropped at the end is no part of the integers; the module with it was compared above.
+    return "" if real.size == wanted.size else f"{output}: {real.size} values, expected {wanted.size}"
