@@ -22,11 +22,12 @@ from circulant.training.conversion import reference
 
 __all__ = ["KINDS", "OUTCOMES", "Case", "Outcome", "converted_cases", "judged", "measure", "node_cases"]
 
-KINDS = tuple(
-    "Add AveragePool BatchNormalization Celu Clip Concat Conv DequantizeLinear Div Dropout Elu Expand Flatten GRU Gather "
-    "Gelu Gemm GlobalAveragePool GlobalMaxPool HardSigmoid HardSwish Identity LSTM LayerNormalization LeakyRelu "
-    "LogSoftmax MatMul MaxPool Mish Mul PRelu Pad QuantizeLinear RNN ReduceMax ReduceMean ReduceSum Relu Reshape Selu "
-    "Sigmoid Slice Softmax Softplus Softsign Split Squeeze Sub Tanh Tile Transpose Unsqueeze Where".split())
+KINDS = ("Add", "AveragePool", "BatchNormalization", "Celu", "Clip", "Concat", "Conv", "DequantizeLinear", "Div",
+         "Dropout", "Elu", "Expand", "Flatten", "GRU", "Gather", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool",
+         "HardSigmoid", "HardSwish", "Identity", "LSTM", "LayerNormalization", "LeakyRelu", "LogSoftmax", "MatMul",
+         "MaxPool", "Mish", "Mul", "PRelu", "Pad", "QuantizeLinear", "RNN", "ReduceMax", "ReduceMean", "ReduceSum",
+         "Relu", "Reshape", "Selu", "Sigmoid", "Slice", "Softmax", "Softplus", "Softsign", "Split", "Squeeze", "Sub",
+         "Tanh", "Tile", "Transpose", "Unsqueeze", "Where")
 """Operators whose node tests are counted."""
 
 OUTCOMES = ("right", "refused", "wrong", "tracebacks")
