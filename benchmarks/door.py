@@ -1,4 +1,4 @@
-"""Strangers' models at the door: ONNX's own tests, imported, exported and computed in integers, each right or refused."""
+"""Strangers' models at the door: ONNX's own tests, imported and computed in integers, each right or refused."""
 import tempfile
 import traceback
 import warnings
