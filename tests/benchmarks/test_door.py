@@ -23,6 +23,23 @@ def test_an_outcome(cases, name, outcome):
     assert (found.outcome, bool(found.reason)) == (outcome, outcome != "right"), found
 
 
+def test_of_a_third_of_all_none_is_wrong_or_a_traceback(cases):
+    """The command judges all of them."""
+    found = [door.judged(case) for case in list(cases.values())[::3]]
+    assert [each for each in found if each.outcome not in ("right", "refused")] == []
+    assert all(each.reason and "\n" not in each.reason for each in found if each.outcome == "refused")
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("test_averagepool_2d_dilations", "dilations=[2, 2] of an average"),
+    ("test_batchnorm_example_training_mode", "training_mode=1 takes the statistics of each batch"),
+    ("test_gemm_default_matrix_bias", "its bias must be the same for all samples of a batch")])
+def test_what_would_be_computed_wrongly_is_refused(cases, name, words):
+    found = door.judged(cases[name])
+    assert found.outcome == "refused"
+    assert words in found.reason
+
+
 def test_another_expected_output_is_wrong(cases):
     case = cases["test_relu"]
     found = door.judged(replace(case, expected={name: array + 0.01 for name, array in case.expected.items()}))

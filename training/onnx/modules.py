@@ -68,7 +68,10 @@ def _linear(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         name = next(name for name in behind.inputs if name != node.outputs[0])
         bias = np.asarray(graph.constants[name], np.float64).reshape(-1)
     elif len(node.inputs) > 2 and node.inputs[2]:
-        bias = np.broadcast_to(_constant(graph, node, 2) * options["beta"], (1, len(weight)))[0]
+        rows = np.broadcast_to(_constant(graph, node, 2) * options["beta"], graph.shapes[node.outputs[0]])
+        if not (rows == rows[0]).all():
+            raise node.refused("its bias must be the same for all samples of a batch; give it one row")
+        bias = rows[0]
     module = _filled(nn.Linear(weight.shape[1], len(weight)), weight=weight, bias=bias)
     set_grids(module, grids(graph, node, {1: {"weight": weight}}))
     return module
@@ -93,6 +96,8 @@ def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
                               **more), weight=weight, bias=bias)
         set_grids(module, grids(graph, node, {1: {"weight": weight}}))
         return module
+    if node.op == "AveragePool" and set(dilation) != {1}:
+        raise node.refused(f"dilations={list(dilation)} of an average are not supported; let windows have no gaps")
     kernel = tuple(options["kernel_shape"])
     more |= {"ceil_mode": bool(options.get("ceil_mode", 0))}
     if node.op == "MaxPool":
@@ -104,6 +109,8 @@ def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
 
 
 def _batch_norm(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
+    if node.attributes.get("training_mode", 0):
+        raise node.refused("training_mode=1 takes the statistics of each batch; export it for inference")
     scale, shift, mean, variance = (_constant(graph, node, number) for number in range(1, 5))
     kind: Any = nn.BatchNorm2d if len(graph.shapes[node.inputs[0]]) == 4 else nn.BatchNorm1d
     epsilon = node.attributes.get("epsilon", 1e-5)
