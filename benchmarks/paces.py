@@ -3,10 +3,10 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ played again."""
 
 STEPS, SHORT = 32, 12
 """Steps of a sequence; of one that layers of both directions take as a whole."""
+FULL = 320
+"""Steps of a sequence of layers with arrays of their own: the queues between them are full behind so many, also where a
+layer is faster by a cycle than the one behind it. Until then the input goes on at the pace of the faster one."""
 
 OBJECTIVES = ("latency", "area", "auto")
 CELLS = ("lstm", "gru after", "gru before")
@@ -57,6 +60,11 @@ class Drawn:
         layers = ", ".join(f"{layer.kind} {layer.outputs}" for layer in self.network.stages)
         options = ", ".join(f"{name} {each}" for name, each in self.options.items())
         return f"{self.network.flow.size} → {layers}; {options}"
+
+    def longer(self, steps: int) -> Self:
+        """The same network, whose sequences have as many steps."""
+        x = np.tile(self.x, (1, -(-steps // self.x.shape[1]), 1))[:, :steps]
+        return replace(self, x=x, options=self.options | {"max_steps": steps})
 
     def design(self) -> Design:
         options = dict(self.options)
@@ -135,6 +143,9 @@ def trial(seed: int) -> Trial:
         drawn = draw(seed)
         title = drawn.title
         design = drawn.design()
+        if not sharings(design.plans):
+            drawn = drawn.longer(FULL)
+            design = drawn.design()
         with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as temporary:
             folder = design.write(Path(temporary) / "design")
             said = planned(design, Manifest.load(folder))

@@ -44,6 +44,13 @@ def test_too_small_a_budget_is_doubled():
     assert sharings(design.plans) and design.multipliers > 1
 
 
+def test_a_longer_sequence_repeats_the_steps_of_the_shorter_one():
+    drawn = draw(7)
+    longer = drawn.longer(30)
+    assert longer.x.shape == (3, 30, drawn.network.flow.size) and longer.options["max_steps"] == 30
+    assert (longer.x[:, :12] == drawn.x).all() and (longer.x[:, 24:] == drawn.x[:, :6]).all()
+
+
 class Played:
     mismatches = 0
     cycles_per_step, latency_spaced, latency_contiguous = 20.0, 80.0, 90.0
@@ -103,7 +110,8 @@ def test_what_was_right_is_not_played_again(quick, monkeypatch, tmp_path: Path):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", [0, 2, 3, 5, 7])
+@pytest.mark.parametrize("seed", [
+    0, 2, 3, 5, 7, pytest.param(167, id="a queue of whole sequences"), pytest.param(182, id="faster by one cycle")])
 def test_a_network_keeps_to_its_plan(seed):
     found = trial(seed)
     assert found.outcome == "equal", found.reason

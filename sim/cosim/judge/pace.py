@@ -127,8 +127,14 @@ def require_planned(step: float | None, planned: float | None, *latencies: tuple
 
 
 def _turn(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The last steps of those that repeat the ones before, `LONG` of them at the least; none where they do not."""
-    for turn in range(1, len(steps) // 2 + 1):
+    """The last turn of steps of which all repeat the turn before; where the first ones do not, as a queue fills, of
+    which the last ones do, `LONG` at the least. None where they do not either. The longer look comes first: steps that
+    a full queue holds back once in a while are equal in between."""
+    turns = range(1, len(steps) // 2 + 1)
+    for turn in turns:
+        if (steps[turn:] == steps[:-turn]).all():
+            return steps[-turn:]
+    for turn in turns:
         count = max(turn, LONG)
         if len(steps) >= count + turn and (steps[-count:] == steps[-count - turn:-turn]).all():
             return steps[-turn:]

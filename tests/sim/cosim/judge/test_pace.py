@@ -67,10 +67,11 @@ def test_the_pace_is_seen_in_sequences_of_as_many_steps_as_are_asked_for(queue: 
 
 
 def test_the_pace_of_steps_that_are_long_and_short_by_turns_is_their_mean() -> None:
-    """Seven steps of which two are longer, as of a stack whose layers share an array; and one step that differs."""
+    """Seven steps of which two are longer, as of a stack whose layers share an array; one of ten, as before a full
+    queue; and one step that differs."""
     job, outcome = played([48], 1)
     count = len(outcome.recordings[0].accepted)
-    for cycles, cost in (([10, 10, 17, 10, 10, 10, 24], 13.0), ([10] * 50 + [9], 10.0)):
+    for cycles, cost in (([10, 10, 17, 10, 10, 10, 24], 13.0), ([10] * 9 + [20], 11.0), ([10] * 50 + [9], 10.0)):
         recording = replace(outcome.recordings[0], accepted=np.cumsum(np.resize(cycles, count)))
         assert pace(job, replace(outcome, recordings=[recording, *outcome.recordings[1:]])) == cost
 
