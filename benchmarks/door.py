@@ -100,8 +100,8 @@ def _case(name: str, model: Any, given: list[Any], expected: list[Any]) -> Case:
     held.CopyFrom(model)
     taken = [each for each in held.graph.input if each.name not in kept]
     for value, array in list(zip(taken, given, strict=True))[1:]:
-        if isinstance(array, np.ndarray):
-            held.graph.initializer.append(numpy_helper.from_array(array, value.name))
+        if isinstance(array, np.ndarray | np.generic):
+            held.graph.initializer.append(numpy_helper.from_array(np.asarray(array), value.name))
             held.graph.input.remove(value)
     x = given[0] if isinstance(given[0], np.ndarray) else np.zeros(0)
     return Case(name, held, x, {each.name: np.asarray(array) for each, array in zip(

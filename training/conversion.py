@@ -114,8 +114,9 @@ def _compare(model: nn.Module, result: Model, sample: NDArray[np.float64], dropp
     while not isinstance(wanted, Tensor):  # a dictionary or tuple of one
         (wanted,) = wanted.values() if isinstance(wanted, dict) else wanted
     wanted, got = wanted.numpy(), result.run(sample)
-    if [size for size in wanted.shape[1:] if size > 1] == [size for size in got.shape[1:] if size > 1]:
-        wanted = wanted.reshape(got.shape)
+    if got.size == wanted.size and (got.ndim == 2 or [size for size in wanted.shape[1:] if size > 1] == [
+            size for size in got.shape[1:] if size > 1]):
+        got = got.reshape(wanted.shape)
     if dropped:
         got = getattr(torch, dropped)(torch.from_numpy(got), -1).numpy()
     if got.shape != wanted.shape:

@@ -75,6 +75,8 @@ def _contiguous(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[
         elements.append(plan.elements)
         gives |= getattr(layer, "returns", "") == "last"
     played = len(elements)
+    if not played:
+        return None
 
     def behind(given: list[int]) -> int:
         left = _through(network, plans, blocks, played, given)

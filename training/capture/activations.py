@@ -41,9 +41,26 @@ def _clip(least: str, most: str, *ends: float | None) -> Callable[[Call], Value]
         if low == 0 and high is None:
             return _relu(call)
         if low is None or high is None:
-            raise Unsupported(f"it must have two ends, not {low!r} and {high!r}; give both, or use relu")
+            return _bounded(call, low, high)
         return _emitted(call, "hard_tanh") if (low, high) == (-1, 1) else _emitted(call, "clip", (low, high))
     return handler
+
+
+def _bounded(call: Call, low: float | None, high: float | None) -> Value:
+    """A clip with one end: low + relu(x - low), or high - relu(high - x)."""
+    if low is None and high is None:
+        raise Unsupported("it must have one end or two, not none; leave it out")
+    sign, end = (1.0, low) if high is None else (-1.0, high)
+    if not isinstance(end, int | float):
+        raise Unsupported("its ends must be numbers; use relu")
+    source = call.tensor
+    for part, scale, shift in (("distance", sign, -sign * end), ("", sign, float(end))):
+        source = call.emit(Scale, (source,), source.batch, part=part, axis=None,
+                           **{name: torch.tensor([value], dtype=torch.float64) for name, value in (
+                               ("scale", scale), ("shift", shift))})
+        if part:
+            source = call.emit(Function, (source,), source.batch, part="relu", function="relu")
+    return source
 
 
 def _given(call: Call, defaults: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.stages import Unbuilt, arranged
 from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.real.float_model import Bidirectional, Model, Residual, Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, free_name, linked
@@ -121,12 +122,13 @@ class Builder:
         name = node.inputs[number]
         stream, places = self.source(name)
         at, form = stream.at(places), stream.form
+        whole = at.size == stream.order.size and unchanged(at)
         if form.flow is None:
-            fits = form.become(at, images=images)
+            fits = whole and form.become(at, images=images)
         elif images:
-            fits = unchanged(at) and form.flow.grid == grid_of(at.shape) and at.shape[0] == form.flow.size
+            fits = whole and form.flow.grid == grid_of(at.shape) and at.shape[0] == form.flow.size
         elif form.flow.grid is None:
-            fits = unchanged(at) and at.shape[-1] == form.flow.size
+            fits = whole and at.shape[-1] == form.flow.size
         elif (found := flattening(at, form.flow)) and (found[1] or not sequence):
             return self._flat(name, self.settled(stream), *found)
         else:
@@ -139,21 +141,28 @@ class Builder:
         return virtual
 
     def end(self) -> None:
-        """Take the output, whose axes of one element do not count."""
+        """Take the output. Axes of one element do not count, images and what has more axes than a sequence come as a
+        vector of all values, and a network without a layer gets one that changes nothing."""
         name = self.graph.output
         stream, places = self.source(name)
         at, form = stream.at(places), stream.form
-        many = [size for size in at.shape if size > 1]
-        if form.flow is None and form.become(at, images=False):
-            self._output = self.settled(stream).name
-        elif form.flow is not None and form.flow.grid is not None and (
-                found := flattening(at, form.flow) or flattening(at.reshape(many or [1]), form.flow)):
-            self._output = self._flat(name, self.settled(stream), *found).name
-        elif form.flow is not None and form.flow.grid is None and unchanged(at) and many == [
-                size for size in form.shape if size > 1]:
-            self._output = self.settled(stream).name
+        many, whole = [size for size in at.shape if size > 1], at.size == stream.order.size and unchanged(at)
+        if form.flow is None and whole and not form.become(at, images=False):
+            form.become(at.reshape(-1), images=False)
+        if form.flow is not None and form.flow.grid is not None and (
+                found := flattening(at, form.flow) or flattening(at.reshape(many or [1]), form.flow) or flattening(
+                    at.reshape(-1), form.flow)):
+            stream = self._flat(name, self.settled(stream), *found)
+        elif form.flow is not None and form.flow.grid is None and whole and (not form.flow.sequence or many == [
+                size for size in form.shape if size > 1]):
+            stream = self.settled(stream)
         else:
             self.astray(self.graph[name], name, images=form.flow is not None and form.flow.grid is not None)
+            return
+        if not self._made:
+            stream = self.give(name, "same", stream, lambda name, flow: FloatScale(
+                name, flow.size, np.ones(flow.size), np.zeros(flow.size)), form, order=stream.order)
+        self._output = stream.name
 
     def settled(self, stream: Stream) -> Stream:
         """A stream, its parts put side by side."""

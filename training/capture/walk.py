@@ -239,8 +239,8 @@ class Walk:
             given = next(iter(given.values() if isinstance(given, dict) else given))
         step = self.record.steps[given.step] if isinstance(given, Ref) else None
         value = self._value(given)
-        if isinstance(given, Tensor) or (step is not None and len(self.nodes) == 1 and value.places is not None):
-            problem = "it must come from at least one layer"
+        if isinstance(given, Tensor):
+            problem = "it must depend on the input"
         elif step is None or (step.module is not None and given.place):
             problem = f"it must be one tensor, not what a recurrent layer returns or a collection; {LAST_STEP}"
         elif value.places is None:

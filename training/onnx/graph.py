@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import GraphProto, NodeProto, numpy_helper, reference, shape_inference
+from onnx import GraphProto, NodeProto, TensorProto, numpy_helper, reference, shape_inference
 
 from circulant.sim.files.files import read_bytes, reason
 from circulant.sim.refusal import Refusal
@@ -24,6 +24,9 @@ VALUES = 1 << 28
 
 MOVES = ("Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators that leave constants on their grid."""
+
+FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+"""Types of numbers that are rounded; all others wrap around, or are no numbers."""
 
 Shape = tuple[int, ...]
 
@@ -56,6 +59,7 @@ class OnnxGraph:
         nodes: those that depend on the data, in an order in which they can be computed.
         constants: the values of everything else.
         shapes: of what depends on the data, the batch included.
+        integers: what is of a type of integers, of that.
         quantizers: where those of values and of constants were.
         proto: the model itself, without them.
     """
@@ -66,6 +70,7 @@ class OnnxGraph:
     nodes: tuple[OnnxNode, ...]
     constants: dict[str, NDArray[Any]]
     shapes: dict[str, Shape]
+    integers: frozenset[str]
     quantizers: Quantizers
     proto: Any
 
@@ -141,8 +146,11 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
     found = _Folded(model, taken.name, shape, known)
     taken_out.grids.update({name: taken_out.grids[source] for name, source in found.moved.items()
                             if source in taken_out.grids})
+    integers = frozenset(each.name for each in (taken, *model.graph.value_info, *model.graph.output)
+                         if each.type.tensor_type.elem_type not in FLOATS)
     return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, nodes=tuple(found.nodes),
-                     constants=found.constants, shapes=found.shapes, quantizers=taken_out, proto=model)
+                     constants=found.constants, shapes=found.shapes, integers=integers, quantizers=taken_out,
+                     proto=model)
 
 
 def _concrete(path: str | Path, taken: Any, sample: Sequence[int] | None) -> Shape:

@@ -21,20 +21,36 @@ TOLERANCE = 1e-4
 """Greatest difference from the reference of the ``onnx`` package, in float32, relative to the greatest output."""
 
 
+NAMED = 3
+"""Operators that a refusal names, and nodes of each."""
+
+WAYS_OUT = {
+    "LayerNormalization": "use BatchNormalization, whose statistics are constants",
+    "InstanceNormalization": "use BatchNormalization, whose statistics are constants",
+    "GroupNormalization": "use BatchNormalization, whose statistics are constants",
+    "Erf": "export with opset 20, in which Gelu is a node",
+    **dict.fromkeys(("QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"),
+                    "export with QuantizeLinear and DequantizeLinear around nodes of floating-point numbers"),
+    **dict.fromkeys(("If", "Loop", "Scan"), "unroll it in the export"),
+    "ConvTranspose": "use Conv",
+}
+"""Ways out by operator that is not known."""
+
+KEEPING = ("Identity", "Cast", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Split",
+           "Concat", "Expand", "Tile", "Dropout")
+"""Operators that keep values as they are."""
+
+
 class OnnxNetwork(nn.Module):
     """The function of an ONNX graph. Modules are called after their nodes; see docs/onnx.md for what is known.
 
     Raises:
-        Refusal: naming every node whose operator is not known, with those that are; as the nodes themselves.
+        Refusal: naming the operators that are not known, the commonest first; as the nodes themselves.
     """
 
     def __init__(self, graph: OnnxGraph) -> None:
         super().__init__()
-        unknown = [node for node in graph.nodes if node.op not in OPERATORS]
-        if unknown:
-            raise Refusal(f"Nodes of an ONNX file must be of the operators {', '.join(sorted(OPERATORS))}, not "
-                          f"{', '.join(f'{node.op} ({node.name})' for node in unknown)}; replace them "
-                          "before the export")
+        _check_operators(graph)
         self._input, self._output, self._steps = graph.input, graph.output, list[tuple[OnnxNode, str, Call]]()
         batch = {graph.input: 0}
         for node in graph.nodes:
@@ -60,6 +76,29 @@ class OnnxNetwork(nn.Module):
             values.update(zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=False))
         found: Tensor = values[self._output]
         return found
+
+
+def _check_operators(graph: OnnxGraph) -> None:
+    """
+    Raises:
+        Refusal: naming nodes whose operator is not known, those of the commonest operators first, or a node that
+            computes with integers.
+    """
+    unknown: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        if node.op not in OPERATORS:
+            unknown.setdefault(node.op, []).append(repr(node.name))
+    if unknown:
+        common = sorted(unknown.items(), key=lambda each: -len(each[1]))
+        named = [f"{op} ({', '.join(names[:NAMED])}{f' and {len(names) - NAMED} more' * (len(names) > NAMED)})"
+                 for op, names in common[:NAMED]]
+        more = f", and {len(common) - NAMED} further operators" * (len(common) > NAMED)
+        ways = [WAYS_OUT[op] for op, _ in common[:NAMED] if op in WAYS_OUT] or ["replace them before the export"]
+        raise Refusal(f"Nodes of the ONNX file must be of the operators of docs/onnx.md, not {', '.join(named)}{more}; "
+                      f"{', '.join(ways)}")
+    for node in graph.nodes:
+        if node.outputs[0] in graph.integers and node.op not in KEEPING:
+            raise node.refused("it must compute with floating-point numbers, as integers wrap around; cast its inputs")
 
 
 @public

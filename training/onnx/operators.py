@@ -1,6 +1,7 @@
 """Operators of ONNX in torch, so that the capture of a module understands them."""
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,11 @@ from circulant.training.onnx.graph import OnnxGraph, OnnxNode
 from circulant.training.onnx.modules import bias_behind
 
 __all__ = ["OPERATORS", "Call"]
+
+RECURRENT = ("LSTM", "GRU", "RNN")
+
+SELU = (1.67326319217681884765625, 1.05070102214813232421875)
+"""The parameters that ONNX takes without being told, which are torch's."""
 
 HARD_SIGMOID = (1 / 6, 0.5)
 """Slope and middle of torch's; those that ONNX takes without being told are others."""
@@ -36,6 +42,14 @@ class Call:
             raise self.node.refused("it must take what depends on the data, not a constant; compute that beforehand")
         return values[name]
 
+    def operand(self, values: dict[str, Any], number: int) -> Any:
+        """An input of arithmetic, which may be a constant."""
+        name = self.node.inputs[number]
+        if name in values:
+            return values[name]
+        like = next(iter(values.values()))
+        return torch.tensor(np.asarray(self.graph.constants[name])).to(like.device, like.dtype)
+
     def number(self, number: int) -> Any:
         """An input that is a constant, or None where there is none."""
         name = self.node.inputs[number] if number < len(self.node.inputs) else ""
@@ -44,11 +58,24 @@ class Call:
                                     "sizes")
         return self.graph.constants[name].tolist() if name else None
 
+    def option(self, name: str, default: Any) -> Any:
+        """An attribute."""
+        return self.node.attributes.get(name, default)
+
     def axes(self, number: int = 1) -> list[int] | None:
         """Axes as an attribute or an input, none negative."""
-        found = self.node.attributes.get("axes", self.number(number))
-        rank = len(self.graph.shapes[self.node.inputs[0]])
-        return None if found is None else [axis % rank for axis in found]
+        found = self.option("axes", self.number(number))
+        return None if found is None else [axis % len(self.source) for axis in found]
+
+    def axis(self, default: int) -> int:
+        """The attribute of that name, not negative."""
+        return int(self.option("axis", default)) % len(self.source)
+
+    @property
+    def source(self) -> tuple[int, ...]:
+        """The shape of the first input."""
+        name = self.node.inputs[0]
+        return self.graph.constants[name].shape if name in self.graph.constants else self.graph.shapes[name]
 
     @property
     def result(self) -> tuple[int, ...]:
@@ -57,31 +84,31 @@ class Call:
 
     def follow_batch(self) -> None:
         """Note which axis of the outputs is that of the batch."""
-        node, came = self.node, self.batch.get(self.node.inputs[0])
-        if came is None:
-            came = next(self.batch[name] for name in node.inputs if name in self.batch)
-        axis = came
-        if node.op in ("LSTM", "GRU", "RNN"):
+        node = self.node
+        first = next(name for name in node.inputs if name in self.batch)
+        came = axis = self.batch[first]
+        if node.op in RECURRENT:
             self.batch.update(zip(node.outputs, (2, 1, 1), strict=False))
             return
         if node.op == "Transpose":
             axis = self.permutation.index(came)
         elif node.op in ("Reshape", "Flatten", "Squeeze", "Unsqueeze"):
             axis = self.batch_of_reshaped(came)
-        elif node.op == "Gather":
-            axis -= node.attributes.get("axis", 0) < came
-        elif node.op in ("ReduceMean", "ReduceMax") and not node.attributes.get("keepdims", 1):
-            axis -= sum(each < came for each in self.axes() or [])
+        elif node.op == "Gather" and self.axis(0) < came:
+            axis += np.ndim(self.number(1)) - 1
+        elif node.op.startswith("Reduce"):
+            axis -= 0 if self.option("keepdims", 1) else sum(each < came for each in self.axes() or [])
+        elif node.op != "Gather" and node.outputs[0] in self.graph.shapes:
+            axis += len(self.result) - len(self.graph.shapes[first])  # Broadcasting adds axes in front.
         self.batch.update(dict.fromkeys(node.outputs, axis))
 
     @property
     def permutation(self) -> list[int]:
-        rank = len(self.graph.shapes[self.node.inputs[0]])
-        return list(self.node.attributes.get("perm", range(rank)[::-1]))
+        return list(self.option("perm", range(len(self.source))[::-1]))
 
     def batch_of_reshaped(self, came: int) -> int:
         """The axis of the result that has as many values before it and as many in it as the batch had."""
-        shape = self.graph.shapes[self.node.inputs[0]]
+        shape = self.source
         before = int(np.prod(shape[:came]))
         for axis, size in enumerate(self.result):
             if size == shape[came] and int(np.prod(self.result[:axis])) == before:
@@ -100,11 +127,24 @@ def _module(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
 def _recurrent(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
     """Y (T, directions, N, hidden), and the last states."""
     out, states = module(call.data(values))
-    ways = 1 + (call.node.attributes.get("direction") == "bidirectional")
+    ways = 1 + (call.option("direction", "") == "bidirectional")
     return out.unflatten(-1, (ways, -1)).transpose(1, 2), *(states if isinstance(states, tuple) else (states,))
 
 
 def _same(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    return call.data(values)
+
+
+def _dropout(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    if call.number(2):
+        raise call.node.refused("training_mode=1 drops values by chance; export it for inference")
+    return call.data(values)
+
+
+def _cast(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    if call.node.outputs[0] in call.graph.integers:
+        raise call.node.refused("it must give floating-point numbers, as their rounding is lost in integers; leave it "
+                                "out")
     return call.data(values)
 
 
@@ -118,18 +158,58 @@ def _transpose(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return call.data(values).permute(call.permutation)
 
 
+def _axis_apart(call: Call, default: int = 0) -> int:
+    """The axis that a node works on, which is not that of the batch."""
+    axis = call.axis(default)
+    if axis == call.batch.get(call.node.inputs[0], -1):
+        raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
+    return axis
+
+
 def _gather(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    """A state or direction of a recurrent node, or the last step of a sequence."""
-    x, axis, at = call.data(values), call.node.attributes.get("axis", 0), call.number(1)
-    rank = len(call.graph.shapes[call.node.inputs[0]])
-    if not isinstance(at, int) or axis % rank == call.batch[call.node.inputs[0]]:
-        raise call.node.refused(f"it must take the last step of a sequence, not number {at} of axis {axis}; take "
-                                "out[:, -1]")
-    return x[tuple(at if each == axis % rank else slice(None) for each in range(axis % rank + 1))]
+    """A state or direction of a recurrent node, a step of a sequence, a choice of features."""
+    x, axis, at = call.data(values), _axis_apart(call), call.number(1)
+    if isinstance(at, int):
+        return x[tuple(at if each == axis else slice(None) for each in range(axis + 1))]
+    return x[tuple(torch.tensor(at) % x.shape[axis] if each == axis else slice(None) for each in range(axis + 1))]
+
+
+def _slice(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    """Slice, before opset 10 with attributes; a negative step goes back."""
+    x, rank = call.data(values), len(call.source)
+    starts, ends = call.option("starts", call.number(1)), call.option("ends", call.number(2))
+    axes = [axis % rank for axis in call.option("axes", call.number(3)) or range(len(starts))]
+    for axis, start, end, step in zip(axes, starts, ends, call.number(4) or [1] * len(axes), strict=True):
+        kept = range(call.source[axis])[start:end:step]
+        if len(kept) == call.source[axis] and step == 1:
+            continue
+        if axis == call.batch[call.node.inputs[0]]:
+            raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
+        x = x.narrow(axis, kept[0], len(kept)) if step == 1 else x[tuple(
+            torch.tensor(kept) if each == axis else slice(None) for each in range(axis + 1))]
+    return x
+
+
+def _split(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    axis = _axis_apart(call)
+    return call.data(values).split([call.graph.shapes[name][axis] for name in call.node.outputs], axis)
 
 
 def _concat(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    return torch.cat([call.data(values, n) for n in range(len(call.node.inputs))], call.node.attributes["axis"])
+    return torch.cat([call.data(values, n) for n in range(len(call.node.inputs))], _axis_apart(call))
+
+
+def _expand(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    """Expand."""
+    batch = call.batch[call.node.outputs[0]]
+    return call.data(values).expand([-1 if axis == batch else size for axis, size in enumerate(call.result)])
+
+
+def _tile(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    repeats = call.number(1)
+    if repeats[call.batch[call.node.inputs[0]]] != 1:
+        raise call.node.refused("it must leave the batch whole, not repeat it; repeat other axes")
+    return call.data(values).repeat(repeats)
 
 
 def _add(call: Call, module: Any, values: dict[str, Any]) -> Any:
@@ -138,60 +218,123 @@ def _add(call: Call, module: Any, values: dict[str, Any]) -> Any:
         source = next((each for each in call.graph.nodes if name in each.outputs), None)
         if source is not None and (found := bias_behind(call.graph, source)) and found.name == node.name:
             return values[name]
-    if any(name in call.graph.constants for name in node.inputs):
-        raise node.refused("a constant may only be added right behind a MatMul, as its bias; make it part of a layer")
-    return call.data(values, 0) + call.data(values, 1)
+    return _operands(torch.add)(call, module, values)
+
+
+def _operands(function: Callable[[Any, Any], Any]) -> Operator:
+    """The operator that joins all its inputs, constants among them, from the first on."""
+    def joined(call: Call, module: Any, values: dict[str, Any]) -> Any:
+        return reduce(function, (call.operand(values, number) for number in range(len(call.node.inputs))))
+    return joined
+
+
+def _mean(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    return _operands(torch.add)(call, module, values) / len(call.node.inputs)
+
+
+def _bounded(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    """The maximum or minimum of data and a number."""
+    largest, names = call.node.op == "Max", call.node.inputs
+    ends = [float(call.graph.constants[name].item()) for name in names
+            if name in call.graph.constants and call.graph.constants[name].size == 1]
+    if len(names) == 1 + len(ends):
+        x = values[next(name for name in names if name in values)]
+        return torch.clamp(x, max(ends)) if largest else torch.clamp(x, max=min(ends))
+    return _operands(torch.maximum if largest else torch.minimum)(call, module, values)
+
+
+def _where(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    if call.node.inputs[0] in values:
+        raise call.node.refused("its condition must be a constant, not depend on the data; compute it beforehand")
+    one, other = call.operand(values, 1), call.operand(values, 2)
+    chosen = call.operand(values, 0)
+    return one * chosen + other * (1 - chosen)
 
 
 def _reduced(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    axes = call.axes()
-    if axes is None:
-        raise call.node.refused("it must name the axes that it reduces; name them")
-    x, keep = call.data(values), bool(call.node.attributes.get("keepdims", 1))
-    return (x.mean if call.node.op == "ReduceMean" else x.amax)(tuple(axes), keepdim=keep)
+    x, axes, keep = call.data(values), call.axes(), bool(call.option("keepdims", 1))
+    if not axes and call.option("noop_with_empty_axes", 0):
+        return x
+    axes = axes or list(range(len(call.source)))
+    if call.batch[call.node.inputs[0]] in axes:
+        raise call.node.refused(f"it must not reduce the batch, axis {call.batch[call.node.inputs[0]]}; name other "
+                                "axes")
+    function = {"ReduceMean": x.mean, "ReduceMax": x.amax, "ReduceSum": x.sum}[call.node.op]
+    return function(tuple(axes), keepdim=keep)
 
 
 def _softmax(call: Call, module: Any, values: dict[str, Any]) -> Any:
     function = functional.softmax if call.node.op == "Softmax" else functional.log_softmax
     opset = next(each.version for each in call.graph.proto.opset_import if not each.domain)
-    rank, axis = len(call.result), call.node.attributes.get("axis", -1 if opset >= 13 else 1)
-    if opset < 13 and axis % rank != rank - 1:
+    rank, axis = len(call.result), call.axis(-1 if opset >= 13 else 1)
+    if opset < 13 and axis != rank - 1:
         raise call.node.refused(f"before opset 13 it goes over all axes from axis {axis} on; give it the last axis")
     return function(call.data(values), dim=axis)
 
 
 def _hard_sigmoid(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    given = call.node.attributes.get("alpha", 0.2), call.node.attributes.get("beta", 0.5)
-    if not np.allclose(given, HARD_SIGMOID, rtol=1e-5):
-        raise call.node.refused(f"its alpha and beta must be 1/6 and 1/2, as torch has them, not {given}; use those")
-    return functional.hardsigmoid(call.data(values))
+    slope, middle = call.option("alpha", 0.2), call.option("beta", 0.5)
+    if np.allclose((slope, middle), HARD_SIGMOID, rtol=1e-5):
+        return functional.hardsigmoid(call.data(values))
+    return torch.clamp(call.data(values) * slope + middle, 0.0, 1.0)
 
 
 def _clip(call: Call, module: Any, values: dict[str, Any]) -> Any:
     """A clip, or a quantizer."""
     if module is not None:
         return module(call.data(values))
-    options = call.node.attributes
-    low, high = options.get("min", call.number(1)), options.get("max", call.number(2))
-    return torch.clamp(call.data(values), low, high)
+    low, high = call.option("min", call.number(1)), call.option("max", call.number(2))
+    if low is not None and high is not None and low >= high:
+        raise call.node.refused(f"its ends must ascend, not be {low} and {high}; exchange them")
+    return call.data(values) if low is None and high is None else torch.clamp(call.data(values), low, high)
 
 
-def _called(function: Callable[..., Any]) -> Operator:
-    return lambda call, module, values: function(call.data(values))
+def _selu(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    alpha, gamma = (call.option(name, default) for name, default in zip(("alpha", "gamma"), SELU, strict=True))
+    if np.allclose((alpha, gamma), SELU, rtol=1e-6):
+        return functional.selu(call.data(values))
+    return functional.elu(call.data(values), alpha) * gamma
+
+
+def _prelu(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    """One slope is a leaky ReLU; else each value, or channel, has its own: a · x + (1 - a) · relu(x)."""
+    x, slopes = call.data(values), call.operand(values, 1)
+    if call.node.inputs[1] in values:
+        raise call.node.refused("its slopes must be constants, not computed from the data; export it for inference")
+    if bool((slopes == slopes.flatten()[0]).all()):
+        return functional.leaky_relu(x, float(slopes.flatten()[0]))
+    return slopes * x + (1 - slopes) * functional.relu(x)
+
+
+def _called(function: Callable[..., Any], *options: tuple[str, Any], **fixed: Any) -> Operator:
+    """The operator of a function.
+
+    Parameters:
+        options: attributes that are its further arguments, with what they are without being told.
+    """
+    return lambda call, module, values: function(
+        call.data(values), *(call.option(name, default) for name, default in options), **fixed)
 
 
 OPERATORS: dict[str, Operator] = {
     **dict.fromkeys(("Gemm", "MatMul", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
                      "BatchNormalization"), _module),
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
-    **dict.fromkeys(("Identity", "Dropout"), _same),
+    **dict.fromkeys(RECURRENT, _recurrent),
+    "Identity": _same, "Dropout": _dropout, "Cast": _cast,
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
+    "Transpose": _transpose, "Gather": _gather, "Slice": _slice, "Split": _split, "Concat": _concat,
+    "Expand": _expand, "Tile": _tile,
+    **dict.fromkeys(("ReduceMean", "ReduceMax", "ReduceSum"), _reduced),
+    "Add": _add, "Sum": _operands(torch.add), "Mean": _mean, "Sub": _operands(torch.sub), "Mul": _operands(torch.mul),
+    "Div": _operands(torch.div), "Neg": _called(torch.neg), **dict.fromkeys(("Max", "Min"), _bounded), "Where": _where,
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
-    "Transpose": _transpose, "Gather": _gather, "Concat": _concat, "Add": _add, "ReduceMean": _reduced,
-    "ReduceMax": _reduced,
     "Relu": _called(functional.relu), "Sigmoid": _called(torch.sigmoid), "Tanh": _called(torch.tanh),
-    "HardSigmoid": _hard_sigmoid, "Clip": _clip,
-    "LeakyRelu": lambda call, module, values: functional.leaky_relu(
-        call.data(values), call.node.attributes.get("alpha", 0.01)),
+    "LeakyRelu": _called(functional.leaky_relu, ("alpha", 0.01)), "PRelu": _prelu,
+    "HardSigmoid": _hard_sigmoid, "Clip": _clip, "HardSwish": _called(functional.hardswish), "Selu": _selu,
+    "Elu": _called(functional.elu, ("alpha", 1.0)), "Celu": _called(functional.celu, ("alpha", 1.0)),
+    "Gelu": lambda call, module, values: functional.gelu(call.data(values), approximate=call.option(
+        "approximate", "none")),
+    "Mish": _called(functional.mish), "Softplus": _called(functional.softplus),
+    "Softsign": _called(functional.softsign),
 }
 """By name."""

@@ -8,6 +8,7 @@ from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
 from circulant.hw.stream.width_converter import WidthConverter
 from circulant.hw.top import Top, container_bits
+from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.over_time import OverTime
 from tests.hw.golden import network, recurrent
@@ -122,6 +123,16 @@ def test_the_latency_of_sequences_back_to_back_is_an_estimate(objective):
     x = np.random.default_rng(0).integers(net.input_format.lo, net.input_format.hi + 1, (32, net.flow.size))
     found, = closed_loop(top, net, x.reshape(1, 32, -1), pause=False)
     assert found == late["latency_contiguous"] > late["latency_spaced"]
+
+
+def test_the_latency_of_a_mean_alone_is_known_for_a_sample_alone():
+    """It has no array, so that there is nothing to play."""
+    form = Format(12, 8)
+    net = Network.chain("mean", 3, True, (OverTime("pool", 3, "mean", form, form),))
+    plans = plan(net, 8)
+    top = Top(net, plans)
+    late = sample_latencies(net, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
+    assert late["latency_spaced"] > 0 and late["latency_contiguous"] is None
 
 
 def test_more_levels_of_logic_make_steps_shorter():

@@ -33,6 +33,13 @@ def test_functions_become_layers(function, wanted):
     assert (layer.kind, layer.function, layer.parameters) == ("activation", *wanted)
 
 
+@pytest.mark.parametrize("function", [lambda x: x.clamp(max=0.5), lambda x: torch.clamp(x, -0.25)])
+def test_a_clip_of_one_end_is_scales_and_a_relu(function):
+    graph, report = check(Net(lambda m, x: m.b(function(x)), b=nn.Linear(12, 2)), torch.randn(3, 12))
+    assert report.exportable, str(report)
+    assert [layer.kind for layer in lower(graph).model("net").layers] == ["scale", "scale", "linear"]
+
+
 def test_between_convolutions_and_steps():
     images = nn.Sequential(nn.Conv2d(2, 4, 3), nn.LeakyReLU(), nn.AdaptiveAvgPool2d((2, 3)), nn.Tanh(), nn.Flatten(),
                            nn.Linear(24, 2))
@@ -67,7 +74,6 @@ def test_a_softmax_elsewhere_says_its_way_out():
 
 
 @pytest.mark.parametrize(("function", "note"), [
-    (lambda x: x.clamp(max=1), "it must have two ends, not None and 1; give both, or use relu"),
     (nn.LeakyReLU(2.0), "The slope of a leaky ReLU must be from 0 to 1, not 2.0; choose another one"),
     (nn.LayerNorm(8), "its statistics depend on each sample; use BatchNorm1d, whose running statistics become a scale"),
     (nn.GLU(), "the layer is not supported; use Linear,"),

@@ -219,7 +219,7 @@ def test_steps_before_the_batch():
     (lambda m, x: m.rnn(x)[1], {}, r"output \(it must be one tensor, not what a recurrent layer returns"),
     (lambda m, x: (m.fc(x), x), {"fc": nn.Linear(8, 2)}, r"output \(it must be one tensor"),
     (lambda m, x: m.rnn(x.transpose(0, 1))[0], {"rnn": nn.GRU(8, 4)}, r"output \(the batch must be its first axis"),
-    (lambda m, x: x, {}, r"output \(it must come from at least one layer\)"),
+    (lambda m, x: torch.zeros(2, 3), {}, r"output \(it must depend on the input\)"),
     (lambda m, x: m.fc(m.rnn(x)), {}, r"fc \(Linear: it must take a tensor, not all that a recurrent layer returns"),
     (lambda m, x: m.rnn2(m.rnn(x)[0][:, -1])[0], {"rnn2": gru(4)}, r"rnn2 \(GRU: it must take a sequence"),
     (lambda m, x: m.rnn(x, m.fc(x))[0], {"fc": nn.Linear(8, 4)}, r"rnn \(GRU: an initial state is not supported"),
