@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import sharings, streams_of
-from circulant.hw.array.shared.shared_array import SharedArray
+from circulant.hw.array.shared_array import SharedArray
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
 from circulant.hw.layers.conv import ConvPlan

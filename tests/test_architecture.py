@@ -325,7 +325,7 @@ def test_each_any_is_counted():
     assert any_count(ast.parse(source)) == 3
 
 
-LINES = {"circulant": 9_300, "training": 11_900, "sim": 15_250, "hw": 18_300, "boards": 7_500, "benchmarks": 9_100,
+LINES = {"circulant": 9_300, "training": 11_900, "sim": 15_250, "hw": 18_450, "boards": 7_500, "benchmarks": 9_100,
          "examples": 600, "docs": 200, "tests": 47_600}
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -25,8 +25,9 @@ class BankShape:
             is all that there is.
         levels: of logic between two registers.
         single: whether each vector is a sequence of its own, so that no mark of an end is looked at.
-        early, adjacent: whether the program is, see `circulant.hw.array.program.Program`: blocks of the input count one
-            by one, and unless it is adjacent the recurrent vector begins with a group of columns.
+        start: column with which the recurrent vector begins, where it does not follow the input at once.
+        counts: vectors whose blocks count one by one, the recurrent and the second one, and the input, see
+            ``waits`` of `circulant.hw.array.program.Program`.
     """
 
     columns: int
@@ -37,8 +38,8 @@ class BankShape:
     aside: int = 1
     levels: int = LEVELS
     single: bool = False
-    early: bool = False
-    adjacent: bool = False
+    start: int = 0
+    counts: int = 2
 
     def __post_init__(self) -> None:
         if self.aside > 1 and (self.h is not None or self.columns % self.aside or self.x_blocks % self.aside):
@@ -61,8 +62,7 @@ class BankShape:
     @property
     def head(self) -> int:
         """Columns before the recurrent vector."""
-        whole = self.early and not self.adjacent
-        return -(-self.x_blocks // self.columns) * self.columns if whole else self.x_blocks
+        return max(self.start, self.x_blocks)
 
     @property
     def h_blocks(self) -> int:
@@ -94,12 +94,7 @@ class BankShape:
     def most(self) -> int:
         """A bound of the blocks that are counted, which have come and are not read to the end."""
         own = 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2
-        return max(own, self.ring * self.x_blocks) if self.early else own
-
-    @property
-    def counts(self) -> int:
-        """Vectors whose blocks are counted."""
-        return 3 if self.early else 2
+        return max(own, self.ring * self.x_blocks) if self.counts > 2 else own
 
     @property
     def _groups(self) -> int:

@@ -1,10 +1,10 @@
 """The data side of an array: vectors come in as blocks, are transformed once, and wait as spectra in C banks.
 
 Column j of a vector lies in bank ``j % C`` at address ``base + j // C``, so that a group of C columns is read at once.
-A vector is the input of a step and behind it the recurrent one, if any, which of early programs begins with a group
-unless both are adjacent; there is a ring of them, two for each stream, or three where there is no recurrent one: one
-that is read, one that comes, and one on its way. Behind that ring lie two second vectors, if any: what the pointwise
-unit gives for a product of its own.
+A vector is the input of a step and behind it the recurrent one, if any, from the column on that the schedule says;
+there is a ring of them, two for each stream, or three where there is no recurrent one: one that is read, one that
+comes, and one on its way. Behind that ring lie two second vectors, if any: what the pointwise unit gives for a product
+of its own.
 """
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
@@ -35,8 +35,8 @@ class Banks(wiring.Component):
         own.drop: it is not kept but has its place, as after the last step of a sequence.
         own.data: its values.
         have: blocks of the recurrent and the second vector that have come and are not read to the end. A block counts
-            in the cycle in which it is written, and can be read in the next one. Of early programs also those of the
-            input, which count a cycle later.
+            in the cycle in which it is written, and can be read in the next one. Where ``counts`` of `BankShape` is 3
+            also those of the input, which count a cycle later.
         address: address in all banks that is read in this cycle.
         group: number of the group of columns that is read in this cycle.
         zero: the recurrent part of the vector reads as zero.
@@ -143,7 +143,7 @@ class Banks(wiring.Component):
         bank, address, ends = self._places(m, "x", written, first=0, count=shape.x_blocks, bases=shape.bases,
                                            aside=shape.aside)
         m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
-        if shape.early:
+        if shape.counts > 2:
             m.d.sync += self.have[2].eq(self.have[2] + written - Mux(self.done_input, beats, 0))
         return transforms, bank, address, written
 

@@ -59,7 +59,6 @@ class Dispatch(wiring.Component):
         ends: the last block of a step's output is there.
         skipped: the output of a step is not wanted.
         leaves: a block of output left.
-        state: of an early program: the recurrent vector has come as a whole.
         busy: an input waits, or a step is under way.
         turn: stream of the next step.
         resuming: streams whose next step is not the first of its sequence.
@@ -70,19 +69,22 @@ class Dispatch(wiring.Component):
     def __init__(self, program: Program, *, banks: BankShape, blocks: int, room: int, reloadable: bool = False) -> None:
         self._program, self._banks, self._blocks, self._capacity = program, banks, blocks, room
         self._reloadable = reloadable
-        early = program.early
         super().__init__({
             "inputs": In(range(banks.ring + 1)),
             "last": In(banks.ring),
-            "go": Out(stream.Signature(command(max(2, banks.depth), early=early))),
+            "go": Out(stream.Signature(command(program, max(2, banks.depth)))),
             "done": In(1),
             "command": In(range(3)),
             "steps": Out(steps_layout(banks.streams, blocks=blocks, room=room)),
             "second": Out(3),
             "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
-            **({"state": In(1)} if early else {}),
+            **self._more(),
             **(reload_members(banks.streams) if reloadable else {}),
         })
+
+    def _more(self) -> dict[str, wiring.Member]:
+        """Members of a subclass."""
+        return {}
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

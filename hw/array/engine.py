@@ -14,13 +14,13 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.banks import Banks
 from circulant.hw.array.dispatch import Dispatch, reload_members, steps_layout
+from circulant.hw.array.either_dispatch import EitherDispatch
 from circulant.hw.array.lanes import LaneArray
 from circulant.hw.array.output_pipeline import chain_output
-from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+from circulant.hw.array.program import MAIN, SECOND, Program
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.array.sequencer import Sequencer
-from circulant.hw.array.shared.early_dispatch import EarlyDispatch
-from circulant.hw.array.shared.shared_array import array_port
+from circulant.hw.array.shared_array import array_port
 from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import connect
@@ -52,7 +52,7 @@ class Engine(wiring.Component):
         self._name, self._program, self._config = name, program, config
         reloadable = config is not None
         self._banks = Banks(banks, reloadable=reloadable)
-        kind = EarlyDispatch if program.early else Dispatch
+        kind = EitherDispatch if program.either else Dispatch
         self._dispatch = kind(program, banks=banks, blocks=blocks, room=room, reloadable=reloadable)
         super().__init__({
             "i": self._banks.signature.members["i"],
@@ -97,9 +97,9 @@ class Engine(wiring.Component):
 
         # What each of them knows of the others: vectors that have come, columns to read, readings that end.
         ends = {command: sequencer.done & (sequencer.command == command) for command in range(3)}
-        input_ends, zero = ends[MAIN if program.commands[MAIN] and not program.early else AHEAD], (
-            sequencer.zero & (sequencer.command == MAIN))
-        if program.adjacent:  # The command that follows reads both vectors.
+        if program.last_reader is not None:
+            input_ends, zero = ends[program.last_reader], sequencer.zero & (sequencer.command == MAIN)
+        else:  # The command that follows reads both vectors.
             input_ends, zero = sequencer.done & (sequencer.command != SECOND) & ~sequencer.leads, (
                 sequencer.zero & (sequencer.command != SECOND))
         m.d.comb += [
@@ -116,8 +116,8 @@ class Engine(wiring.Component):
             array.second.eq(dispatch.second.bit_select(sequencer.command, 1)),
         ]
 
-        # What an early program begins with.
-        if program.early:
+        # Whether a step can begin with its state.
+        if isinstance(dispatch, EitherDispatch):
             m.d.comb += dispatch.state.eq(banks.have[0] >= shape.h_blocks)
 
         # The state of a reloadable design.

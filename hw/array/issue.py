@@ -11,7 +11,7 @@ SPECTRA = 2
 
 
 def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1,
-                    joint: bool = False, split: bool = False) -> wiring.Signature:
+                    joint: bool = False, parted: bool = False) -> wiring.Signature:
     """Interface from the one who counts, a `Sequencer` or a `LineBuffer`, to the array.
 
     Parameters:
@@ -20,7 +20,7 @@ def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1,
         slots: accumulators, sums that grow side by side.
         fold: cycles that a block product takes.
         joint: whether there are passes with rows whose sums go on from one command to another.
-        split: whether rows share lanes.
+        parted: whether rows share lanes.
 
     Members:
         valid: block products of a group of columns are issued, or with a fold a part of them.
@@ -39,11 +39,12 @@ def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1,
         "valid": Out(1), "phase": Out(range(fold)),
         "weight": Out(range(cycles)), "number": Out(range(passes)), "slot": Out(range(slots)),
         "first": Out(1), "ends": Out(1), **({"goes_on": Out(1), "holds": Out(1)} if joint else {}),
-        **({"head": Out(1), "tail": Out(1)} if split else {}),
+        **({"head": Out(1), "tail": Out(1)} if parted else {}),
     })
 
 
 def issues_of(program: Program) -> wiring.Signature:
     """The bundle for the array of a program."""
     return issue_signature(cycles=program.cycles, passes=len(program.passes), slots=program.slots,
-                           fold=program.shape.fold, joint=bool(program.joint_gates[0]), split=program.shape.split)
+                           fold=program.shape.fold, joint=bool(program.joint_gates[0]),
+                           parted=bool(program.shape.shared))

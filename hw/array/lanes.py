@@ -16,7 +16,7 @@ from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phase
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.array.row_pair import RowPair, pair_forms
-from circulant.hw.array.shared.split_row import SplitRow, SumRow
+from circulant.hw.array.split_row import SplitRow, SumRow
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
 from circulant.hw.reload.config import Config
@@ -209,12 +209,12 @@ class LaneArray(wiring.Component):
         more = {"gated": True} if gates_clocks(platform) else {}
         forms = pair_forms(program, row, loadable=self._config is not None)
         couples = shape.couples if forms else []
-        shared = [r for r in range(shape.rows) if shape.split and r % 4 > 1]
+        shared = shape.shared
         paired = [r for couple in couples for r in couple]
         single = [r for r in range(shape.rows) if r not in (*paired, *shared)]
         pairs = instances(m, platform, "pair", RowPair, len(couples), shape=row, forms=forms, **more) if forms else []
-        splits = instances(m, platform, "split", SplitRow, len(shared) // 2, shape=row, head=program.split, **more) if (
-            shared) else []
+        splits = instances(m, platform, "split", SplitRow, len(shared) // 2, shape=row, head=program.parted_at,
+                           **more) if shared else []
         made = instances(m, platform, "row", MacRow, len(paired), shape=row, **more, given=True) if forms else []
         made += instances(m, platform, "row" if not forms else "last", MacRow, len(single), shape=row, **more)
         made += instances(m, platform, "sums", SumRow, len(shared), shape=row, **more) if shared else []

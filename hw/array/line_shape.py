@@ -9,6 +9,7 @@ from amaranth.lib import data, stream
 
 from circulant.hw.arith.fft import FftShape, ForwardFft
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
+from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.emit.target import Platform, instances
 from circulant.hw.stream.pipeline import block
 from circulant.sim.kinds.conv import Conv
@@ -182,7 +183,7 @@ class LineBufferShape:
         grouped = weights.reshape(p, outer, self.positions, inner, self.blocks, k).transpose(0, 1, 3, 2, 4, 5)
         product = replace(layer.product, weights=np.ascontiguousarray(grouped.reshape(p, -1, k)))
         columns = product.weights.shape[1]
-        program = Program(self.array, [Matrix((Part(product, 0, 0),), ("y",))], inputs=columns,
+        program = InputFirst(self.array, [Matrix((Part(product, 0, 0),), ("y",))], inputs=columns,
                           order=[(0, row) for row in range(0, p, self.rows)], spacing=(columns, columns, columns))
         issues = [(issue.number, issue.group) for issue in program.commands[0]]
         assert issues == [(n, group) for n in range(self.passes) for group in range(outer * inner)]

@@ -241,9 +241,9 @@ class OutputPipeline(wiring.Component):
         layout, width = route_layout(self._program), self._width * self._fft.k
         image = chain_image(self._name, self._program, self._chain)
         m.submodules.image = rom = Rom(**image._asdict(), config=self._config)
-        early = int(bool(_scale_bits(self._program)) and there > 1)
-        m.d.comb += [rom.en.eq(1), rom.addr.eq(delay(m, address, there - 1 - early, name="address"))]
-        at = delay(m, rom.data, early, name="read")
+        before = int(bool(_scale_bits(self._program)) and there > 1)
+        m.d.comb += [rom.en.eq(1), rom.addr.eq(delay(m, address, there - 1 - before, name="address"))]
+        at = delay(m, rom.data, before, name="read")
         word = delay(m, at, late, name="word")
         return data.View(layout, word[width:width + layout.size]), word[:width], at[width + layout.size:]
 

@@ -7,7 +7,9 @@ from typing import Protocol, cast
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.parts import Parts
 from circulant.hw.array.program import ArrayShape, Program
-from circulant.hw.array.shared.merged import placed
+from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.array.schedules.input_first import InputFirst
+from circulant.hw.array.schedules.merged import placed
 from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.gru import Gru
 from circulant.sim.kinds.linear import Linear
@@ -53,12 +55,11 @@ class Sharing:
         spacings: of each layer, see `Program`.
         eager: whether products with a state may come before the sample. Not so in a reloadable design, which must stand
             still without one.
-        in_turn: whether layers get the array in turn, see `circulant.hw.array.shared.shared_array.SharedArray`.
-        streams: sequences that are interleaved. With several of them the programs are those of arrays of one's own:
-            other streams fill the wait for a state, so that products with it need not come before the sample.
+        in_turn: whether layers get the array in turn, see `circulant.hw.array.shared_array.SharedArray`.
+        streams: sequences that are interleaved. Several of them need `InputFirst`: other streams fill the wait for a
+            state, so that products with it need not come before the sample.
         pairs: numbers of the layers that are the forward direction of a bidirectional one; the backward one is behind.
-        adjacent: whether recurrent vectors follow the inputs within a group of columns, see `Program`.
-        own: the one layer has the array to itself, and its program is that of such.
+        schedule: of the programs, or of those that it suits, see `circulant.hw.array.layer_programs.schedule_of`.
     """
 
     layers: tuple[Simple, ...]
@@ -68,18 +69,20 @@ class Sharing:
     eager: bool = True
     streams: int = 1
     pairs: tuple[int, ...] = ()
-    adjacent: bool = False
-    own: bool = False
+    schedule: type[Program] = EitherFirst
+
+    def __post_init__(self) -> None:
+        if self.streams > 1 and self.schedule is not InputFirst:
+            raise ValueError(f"Interleaved streams must have the schedule InputFirst, not {self.schedule.__name__}")
 
     @cached_property
     def programs(self) -> list[Program]:
         """The programs of the layers, each with its place in that of the array.
 
         Raises:
-            Refusal: as `circulant.hw.array.shared.merged.Merged`.
+            Refusal: as `circulant.hw.array.schedules.merged.Merged`.
         """
-        return placed([layer_program(layer, self.shape, spacing, early=self.streams == 1 and not self.own,
-                                     adjacent=self.adjacent)
+        return placed([layer_program(layer, self.shape, spacing, self.schedule)
                        for layer, spacing in zip(self.layers, self.spacings, strict=True)])
 
 

@@ -13,10 +13,11 @@ from circulant.hw.emit.target import Platform, Rom
 __all__ = ["Sequencer", "command", "program_image", "program_word"]
 
 
-def command(depth: int, *, early: bool) -> data.StructLayout:
-    """Which command, where the vector that it reads begins, and whether its recurrent part counts as zero; of an early
-    program, whether it leads its step."""
-    return data.StructLayout({"command": range(3), "base": range(depth), "zero": 1, **({"leads": 1} if early else {})})
+def command(program: Program, depth: int) -> data.StructLayout:
+    """Which command, where the vector that it reads begins, and whether its recurrent part counts as zero; where either
+    of two can, whether it leads its step."""
+    return data.StructLayout({"command": range(3), "base": range(depth), "zero": 1,
+                              **({"leads": 1} if program.either else {})})
 
 
 def program_word(program: Program) -> data.StructLayout:
@@ -27,20 +28,13 @@ def program_word(program: Program) -> data.StructLayout:
         "slot": range(max(2, program.whole.slots)),
         "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
         "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
-        "first": 1, "ends": 1, "done": 1, **({"alone": 1} if _turns(program) else {}),
-        **({"joins": 1} if program.joint_gates[0] else {}),
-        **({"weight": range(max(2, program.whole.cycles))} if program.adjacent else {}),
+        "first": 1, "ends": 1, "done": 1, **dict.fromkeys(program.marks, 1),
+        **({"weight": range(max(2, program.whole.cycles))} if program.turned else {}),
     })
 
 
-def _turns(program: Program) -> bool:
-    """Whether what its issues begin and end depends on which command leads; an adjacent program has sequences for
-    that."""
-    return program.early and not program.adjacent
-
-
 def program_image(program: Program, image: str) -> Image:
-    """The issues of a step, command after command, and the other sequences of an adjacent program."""
+    """The words of a step, sequence after sequence."""
     layout, words = program_word(program), []
     for issues, addresses in zip(program.sequences, program.addresses, strict=True):
         for n, (issue, address) in enumerate(zip(issues, addresses, strict=True)):
@@ -48,9 +42,8 @@ def program_image(program: Program, image: str) -> Image:
                 "number": issue.number + program.place.passes,
                 "slot": program.passes[issue.number].slot + program.place.slots, "group": issue.group,
                 "need": issue.need, "first": issue.first, "ends": issue.ends, "done": n == len(issues) - 1,
-                **({"alone": issue.alone} if _turns(program) else {}),
-                **({"joins": issue.joins} if program.joint_gates[0] else {}),
-                **({"weight": address + program.place.cycles} if program.adjacent else {})})
+                **{mark: getattr(issue, mark) for mark in program.marks},
+                **({"weight": address + program.place.cycles} if program.turned else {})})
             words.append(int(Value.cast(word).value))
     return Image(words, layout.size, image)
 
@@ -74,7 +67,7 @@ class Sequencer(wiring.Component):
         address: address in the banks of the group of columns of this cycle.
         issue: for the array, see `circulant.hw.array.issue.issue_signature`.
         done: the issue of this cycle ends the command.
-        leads: of an adjacent program: the command at work leads its step.
+        leads: where the command that follows reads both vectors: the command at work leads its step.
         grant: of a shared array: the issue is taken in this cycle.
         free: of a shared array: an issue of the next cycle that ends a pass will find the drain free.
     """
@@ -82,16 +75,16 @@ class Sequencer(wiring.Component):
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:
         self._program, self._image = program, image
         self._word = program_word(program)
-        layout = command(depth, early=program.early)
+        layout = command(program, depth)
         super().__init__({
             "go": In(stream.Signature(layout)),
-            "have": In(data.ArrayLayout(range(most + 1), 3 if program.early else 2)),
+            "have": In(data.ArrayLayout(range(most + 1), program.counts)),
             "second": In(3),
             "command": Out(layout.members["command"]),
             "zero": Out(1),
             "address": Out(range(depth)), "group": Out(self._word.members["group"]),
             "issue": Out(issues_of(program.whole)),
-            "done": Out(1), **({"leads": Out(1)} if program.adjacent else {}),
+            "done": Out(1), **({"leads": Out(1)} if program.turned else {}),
             **({} if program.whole is program else {"grant": In(1), "free": In(1)}),
         })
 
@@ -126,7 +119,7 @@ class Sequencer(wiring.Component):
             issue.slot.eq(word.slot),
         ]
         self._mark_rows(m, word, leads)
-        if program.adjacent:
+        if program.turned:  # Several words have the same weights.
             m.d.comb += [issue.weight.eq(word.weight), self.leads.eq(leads)]
         else:
             self._count_weights(m, chosen, accepts, moves)
@@ -152,7 +145,7 @@ class Sequencer(wiring.Component):
         with m.If(self.done):
             m.d.sync += active.eq(0)
         with m.If(accepts):
-            m.d.sync += [active.eq(1), base.eq(given.base), *([leads.eq(given.leads)] if program.early else [])]
+            m.d.sync += [active.eq(1), base.eq(given.base), *([leads.eq(given.leads)] if program.either else [])]
         self._note_command(m, accepts)
         return m
 
@@ -163,9 +156,8 @@ class Sequencer(wiring.Component):
         words = image.words
         m.submodules.rom = rom = Rom(**image._asdict())
         word, next_word = (Signal(self._word, reset_less=True, name=name) for name in ("word", "next_word"))
-        fetch_address = Signal.like(self.issue.weight, reset_less=True)
-        if program.adjacent:  # Several words have the same weights.
-            fetch_address = Signal(range(max(2, len(words))), reset_less=True)
+        fetch_address = Signal(range(max(2, len(words))) if program.turned else self.issue.weight.shape(),
+                               reset_less=True)
 
         # The first words of the command that comes, and the addresses of those behind them.
         starts = [program.start(n) for n in range(len(program.sequences))]
@@ -195,10 +187,10 @@ class Sequencer(wiring.Component):
     def _mark_rows(self, m: Module, word: data.View, leads: Value) -> None:
         """Say which rows an issue concerns: those whose sums go on, those that share lanes, those of a second step."""
         program, issue = self._program, self.issue
-        if program.joint_gates[0]:
+        if "joins" in program.marks:
             m.d.comb += [issue.goes_on.eq(word.joins & ~leads), issue.holds.eq(word.joins & leads)]
-        if program.split:
-            groups = program.input_groups
+        if program.parted_at:
+            groups = program.inputs // program.shape.columns
             m.d.comb += [issue.head.eq(word.group <= groups), issue.tail.eq(word.group < groups)]
         if program.joined:
             turned = ((word.slot >= program.place.slots + program.joined)
@@ -210,7 +202,7 @@ class Sequencer(wiring.Component):
         """Whether the first word of the command that comes ends a pass."""
         program = self._program
         ending = self._of(chosen, [int(bool(issues) and issues[0].ends) for issues in program.sequences], 1)
-        if not _turns(program):
+        if "alone" not in program.marks:
             return ending
         alone = self._of(chosen, [int(not issues or issues[0].alone) for issues in program.commands], 1)
         return ending & (alone | ~self.go.payload.leads)
@@ -246,12 +238,12 @@ class Sequencer(wiring.Component):
 
     def _sequence(self, m: Module, given: data.View) -> Value:
         """The number of the sequence of a command that comes."""
-        if not self._program.adjacent:
+        if not self._program.turned:
             return given.command
         chosen = Signal(range(len(self._program.sequences)))
         m.d.comb += chosen.eq(given.command)
-        for command, leads, other in ((AHEAD, 0, SECOND + 1), (MAIN, 1, SECOND + 2)):
-            with m.If((given.command == command) & (given.leads == leads)):
+        for other, (command, leads) in enumerate(self._program.turned, SECOND + 1):
+            with m.If((given.command == command) & (given.leads == int(leads))):
                 m.d.comb += chosen.eq(other)
         return chosen
 
@@ -265,12 +257,12 @@ class Sequencer(wiring.Component):
         return found
 
     def _if_leading(self, word: data.View, leads: Value) -> Value:
-        """Whether a word begins its pass: of an early program, only in the command that leads."""
-        return word.first & (word.alone | leads) if _turns(self._program) else word.first
+        """Whether a word begins its pass: unless that is alone, only in the command that leads."""
+        return word.first & (word.alone | leads) if "alone" in self._program.marks else word.first
 
     def _if_last(self, word: data.View, leads: Value) -> Value:
-        """Whether a word ends its pass: of an early program, only in the command that does not lead."""
-        return word.ends & (word.alone | ~leads) if _turns(self._program) else word.ends
+        """Whether a word ends its pass: unless that is alone, only in the command that does not lead."""
+        return word.ends & (word.alone | ~leads) if "alone" in self._program.marks else word.ends
 
     def _enough(self, m: Module, need: Value, *, name: str) -> Value:
         """Whether the command at work has the blocks that a word of some name needs."""
@@ -290,14 +282,15 @@ class Sequencer(wiring.Component):
         waits for the next one.
         """
         needs = [issues[0].need if issues else 0 for issues in self._program.sequences]
-        early = self._program.early
-        zero = (Const(int(not early)), self.go.payload.zero, Const(0))
-        vectors = (2 if early else 0, 0, 1)
+        zero = Const(0), self.go.payload.zero, Const(0)
         enough: list[Value] = []
-        for n, need in enumerate(needs):
-            command = n if n <= SECOND else n - SECOND - 1
-            come = (self.have[vectors[command]] >= need) & ~(active & (self.command == command))
-            enough.append(zero[command] | come if need else Const(1))
+        for command, need in zip(self._program.readers, needs, strict=True):
+            vector = self._program.waits[command]
+            if vector is None or not need:
+                enough.append(Const(1))
+                continue
+            come = (self.have[vector] >= need) & ~(active & (self.command == command))
+            enough.append(zero[command] | come)
         return self._of(chosen, enough, 1)
 
 

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import PairPlan
-from circulant.hw.array.shared.shared_array import array_port
+from circulant.hw.array.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.recurrent import RecurrentLayer

@@ -10,7 +10,7 @@ from circulant.hw.array.layer_programs import spare_blocks
 from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import Program
-from circulant.hw.array.shared.shared_array import array_port
+from circulant.hw.array.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
@@ -44,7 +44,7 @@ class LinearLayer(wiring.Component):
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
         self.program = program
         self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape),
-                                levels=program.shape.levels, single=single, early=program.early)
+                                levels=program.shape.levels, single=single, counts=program.counts)
         self._engine = Engine(name=layer.name, program=program, banks=self._banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({

@@ -14,19 +14,18 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.bank_shape import BankShape, write_latency
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
-from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, Program
 from circulant.hw.array.row_buffers import RowBuffers
-from circulant.hw.array.shared.shared_array import array_port
+from circulant.hw.array.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.reload.restore import Restore
-from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay, element
+from circulant.hw.stream.pipeline import Queue, block, connect, delay, element
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.configuration import StateShape
 from circulant.sim.kinds.gru import Gru
@@ -36,12 +35,12 @@ from circulant.sim.kinds.rnn import Rnn
 __all__ = ["RecurrentLayer", "bank_shape"]
 
 
-def bank_shape(layer: Gru | Lstm | Rnn, *, columns: int, streams: int = 1, levels: int = LEVELS,
-               early: bool = False, adjacent: bool = False) -> BankShape:
+def bank_shape(layer: Gru | Lstm | Rnn, program: Program, *, streams: int = 1) -> BankShape:
     """The banks of a layer: its input and recurrent vectors, and what is to be projected, or r * h."""
     x, h = layer.gates.parts
-    second = next((part.product for matrix in matrices(layer) for part in matrix.parts if part.vector), None)
-    return BankShape(columns, x, h, second, streams, levels=levels, early=early, adjacent=adjacent)
+    second = next((part.product for matrix in program.matrices for part in matrix.parts if part.vector), None)
+    return BankShape(program.shape.columns, x, h, second, streams, levels=program.shape.levels, start=program.inputs,
+                     counts=program.counts)
 
 
 class RecurrentLayer(wiring.Component):
@@ -71,9 +70,7 @@ class RecurrentLayer(wiring.Component):
         k = layer.gates.block_size
         self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
         self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
-        self._banks = bank_shape(layer, columns=program.shape.columns, streams=streams,
-                                 levels=program.shape.levels, early=program.early,
-                                 adjacent=program.adjacent)
+        self._banks = bank_shape(layer, program, streams=streams)
         self._engine = Engine(
             name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth, banks=self._banks,
             config=config)

@@ -12,6 +12,7 @@ from circulant.hw.array import row_buffers
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan, streams_of
+from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
@@ -71,7 +72,7 @@ def _contiguous(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[
         if not isinstance(plan, LayerPlan) or not isinstance(layer, Linear | Gru | Lstm | Rnn):
             return None
         if n >= len(shared):
-            groups.append(Sharing((layer,), plan.shape, (plan.spacing,), own=True))
+            groups.append(Sharing((layer,), plan.shape, (plan.spacing,), schedule=InputFirst))
         elements.append(plan.elements)
         gives |= getattr(layer, "returns", "") == "last"
     played = len(elements)

@@ -1,4 +1,5 @@
 """The matrices of a layer as an array sees them, and the shape of the array."""
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import JointProduct, Product, multiplications
 from circulant.sim.arith.fixed import Integers
 
-__all__ = ["ArrayShape", "Matrix", "Part", "parts"]
+__all__ = ["ArrayShape", "Matrix", "Part", "parts", "resets_after"]
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,8 @@ class ArrayShape:
     ``levels`` levels of logic at the most. ``ports`` are bits of the factors of a DSP block that may make two products,
     see `circulant.hw.arith.packed_product`; None where each product has its own.
 
-    Where it is ``split``, rows come in fours for the gates r, z, nx and nh of a block of a GRU. The last two share
-    their lanes, as no column belongs to both: those of the input are summed up for nx, all others for nh.
-
     Raises:
-        ValueError: when a number is not positive, or a split array has rows or chains that are no multiple of 4.
+        ValueError: when a number is not positive.
     """
 
     rows: int
@@ -33,24 +31,29 @@ class ArrayShape:
     fold: int = 1
     levels: int = LEVELS
     ports: tuple[int, int] | None = None
-    split: bool = False
 
     def __post_init__(self) -> None:
         if min(self.rows, self.columns, self.chains, self.fold) < 1:
             raise ValueError(f"An array must have rows, columns and chains, not {self!r}")
-        if self.split and (self.rows % 4 or self.chains % 4):
-            raise ValueError("Rows and chains of a split array must be multiples of the 4 gates, not "
-                             f"{self.rows} and {self.chains}")
+
+    @property
+    def shared(self) -> list[int]:
+        """The rows that share lanes, two by two, behind each other."""
+        return []
 
     @property
     def lane_rows(self) -> list[int]:
-        """The rows with lanes of their own."""
-        return [row for row in range(self.rows) if not self.split or row % 4 != 2]
+        """The rows that have lanes, those of two rows at the second one."""
+        return list(range(self.rows))
 
     @property
     def couples(self) -> list[tuple[int, int]]:
         """The rows that can share DSP blocks: two by two, but none that share lanes."""
-        return [(row, row + 1) for row in range(0, self.rows - 1, 2) if not self.split or row % 4 == 0]
+        return [(row, row + 1) for row in range(0, self.rows - 1, 2)]
+
+    def served(self, row: int) -> tuple[int, ...]:
+        """The rows for which the lanes of one multiply."""
+        return (row,)
 
     @property
     def lanes(self) -> int:
@@ -94,8 +97,7 @@ class Matrix:
         completes: whether a block's last row means that the block is whole; other matrices have come before it.
         stage: 0 when the pointwise unit takes the rows, 1 for the rows of what it gave.
         beside: a matrix whose gates are in the passes of this one, before its own, block by block. The matrices of the
-            input and of the state can have the same one beside them. In a split array all gates are in the passes of
-            the last matrix.
+            input and of the state can have the same one beside them.
         abreast: gates of a block that are side by side in a pass, where they are more than those of this matrix.
     """
 
@@ -119,6 +121,11 @@ class Matrix:
     def columns(self) -> int:
         """Block products of a row."""
         return sum(len(part.columns) for part in self.parts)
+
+    @property
+    def inputs(self) -> int:
+        """Blocks of the layer's input, where the matrix is the first one of a layer."""
+        return len(self.parts[0].columns)
 
     @property
     def blocks(self) -> int:
@@ -166,3 +173,9 @@ class Matrix:
 def parts(product: JointProduct, *columns: int) -> tuple[Part, ...]:
     """The parts of a joint product with vector 0, each from its column on."""
     return tuple(Part(part, 0, column) for part, column in zip(product.parts, columns, strict=True))
+
+
+def resets_after(matrices: Sequence[Matrix]) -> bool:
+    """Whether matrices are those of a GRU that resets after its matrix: the input's share of the candidate, the other
+    gates, the state's share."""
+    return [matrix.kinds for matrix in matrices] == [("nx",), ("r", "z"), ("nh",)]

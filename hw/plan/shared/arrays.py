@@ -8,6 +8,7 @@ import numpy as np
 from circulant.hw.array.layer_programs import ROWS, spacings
 from circulant.hw.array.plans import LayerPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
 from circulant.hw.plan.passes import useful
@@ -153,7 +154,7 @@ class _Costs:
             self._sharings[choice] = Sharing(
                 self.layers, choice.candidate.shape, (choice.spacing,) * len(self.layers), in_turn=choice.in_turn,
                 eager=choice.eager, streams=choice.group.streams, pairs=choice.group.pairs,
-                adjacent=choice.candidate.adjacent)
+                schedule=choice.candidate.schedule if choice.group.streams == 1 else InputFirst)
         return self._sharings[choice]
 
     def _schedule(self, choice: Choice) -> Hashable:

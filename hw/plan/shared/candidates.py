@@ -1,10 +1,16 @@
 """Arrays that layers can share, with estimates of their cost."""
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from circulant.hw.array.layer_programs import adjoins, matrices, mixes, splits
+from circulant.hw.array.layer_programs import matrices, schedule_of
 from circulant.hw.array.plans import Simple
-from circulant.hw.array.program import ArrayShape, Matrix
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.schedules.abreast import Abreast
+from circulant.hw.array.schedules.adjacent import Adjacent
+from circulant.hw.array.schedules.either import Either
+from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.array.schedules.split_rows import SplitRows, SplitShape
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.layer_plan import array_shapes, element_multiplications, narrow
 from circulant.hw.plan.shared.groups import Group
@@ -23,14 +29,14 @@ NEARLY = 1 / 12
 @dataclass(frozen=True)
 class Candidate:
     """An array, the elements of each pointwise unit, its multipliers, and estimates of the cycles of a step and of its
-    latency; for ``adjacent`` see `circulant.hw.array.plans.Sharing`."""
+    latency; for ``schedule`` see `circulant.hw.array.plans.Sharing`."""
 
     shape: ArrayShape
     elements: int
     multipliers: int
     cycles: int
     latency: int
-    adjacent: bool = False
+    schedule: type[Either] = EitherFirst
 
 
 def finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
@@ -60,35 +66,37 @@ def candidates(group: Group, levels: int) -> Iterator[Candidate]:
     shapes = array_shapes(found, levels, uneven=True)
     abreast = _abreast_shapes(layers, levels) if group.streams == 1 else ()
     split = _split_shapes(layers[0], levels) if group.streams == len(layers) == 1 else ()
-    for shape, adjacent in _forms(narrow(found, (*shapes, *abreast, *split)), group):
-        issues = [(_issues(layer, some, shape, late=False, adjacent=adjacent),
-                   _issues(layer, some, shape, late=True, adjacent=adjacent))
-                  for layer, some in zip(layers, each, strict=True)]
+    for shape, wanted in _forms(narrow(found, (*shapes, *abreast, *split)), group):
+        forms = [cast("type[Either]", schedule_of(some, shape, wanted)) for some in each]
+        issues = [(form.estimate(some, shape, late=False), form.estimate(some, shape, late=True))
+                  for form, some in zip(forms, each, strict=True)]
         for elements in (2 ** n for n in range(k.bit_length())):
             ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
             alone = max(busy if group.streams > 1 else way + max(late, busy)
                         for (way, busy), (_, late) in zip(ways, issues, strict=True))
             latency = sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True))
             yield Candidate(shape, elements, shape.multipliers(k) + element * elements,
-                            max(sum(whole for whole, _ in issues), alone), latency, adjacent=adjacent)
+                            max(sum(whole for whole, _ in issues), alone), latency, schedule=wanted)
 
 
-def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArrayShape, bool]]:
+def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArrayShape, type[Either]]]:
     """Each shape, and for a single layer once more where vectors that are adjacent save a group of columns; of several
     layers with them the period was not always measured as predicted, see docs/archive/engine.md."""
+    found = matrices(group.layers[0])
     alone = group.streams == len(group.layers) == 1
     for shape in shapes:
-        if not shape.split:
-            yield shape, False
-        if alone and adjoins(group.layers[0], shape):
-            yield shape, True
+        if not shape.shared:
+            yield shape, EitherFirst
+        if alone and Adjacent.serves(found, shape):
+            yield shape, Adjacent
 
 
 def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShape]:
-    """Shapes in whose passes all gates of a GRU are side by side, see `circulant.hw.array.layer_programs.mixes`; none
-    where another layer's gates do not fit them."""
-    found = [matrices(layer) for layer in layers if mixes(layer, ArrayShape(3, 1, 3))]
-    others = [matrix for layer in layers if not mixes(layer, ArrayShape(3, 1, 3)) for matrix in matrices(layer)]
+    """Shapes in whose passes all gates of a GRU are side by side, see `Abreast`; none where another layer's gates do
+    not fit them."""
+    each = [matrices(layer) for layer in layers]
+    found = [some for some in each if Abreast.serves(some, ArrayShape(3, 1, 3))]
+    others = [matrix for some in each if not Abreast.serves(some, ArrayShape(3, 1, 3)) for matrix in some]
     if not found or any(len(matrix.kinds) > 1 for matrix in others):
         return
     rows = {-(-each[0].rows // n) * 3 for each in found for n in range(1, each[0].rows + 1)}
@@ -101,34 +109,14 @@ def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShap
 
 
 def _split_shapes(layer: Simple, levels: int) -> Iterator[ArrayShape]:
-    """Shapes in which the candidate's shares of the input and of the state have the same lanes, see
-    `circulant.hw.array.layer_programs.splits`."""
-    gates = max(matrices(layer), key=lambda matrix: matrix.columns)
+    """Shapes in which the candidate's shares of the input and of the state have the same lanes, see `SplitRows`."""
+    found = matrices(layer)
+    gates = max(found, key=lambda matrix: matrix.columns)
     for blocks in {-(-gates.blocks // n) for n in range(1, gates.blocks + 1)}:
         for columns in {-(-gates.columns // n) for n in range(1, gates.columns + 1)}:
             for chains in (4, 8)[:blocks]:
-                if splits(layer, shape := ArrayShape(4 * blocks, columns, chains, levels=levels, split=True)):
+                if SplitRows.serves(found, shape := SplitShape(4 * blocks, columns, chains, levels=levels)):
                     yield shape
-
-
-def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: bool, adjacent: bool) -> int:
-    """Cycles in which an array of a shape issues the block products of a layer once; those that are ``late`` wait for
-    the input, or for what comes of it."""
-    total = 0
-    if shape.split:
-        used = {j // shape.columns for part in found[1].parts[:1 if late else 2]
-                for j in range(len(part.columns) if late else found[1].columns)}
-        return -(-4 * found[0].rows // shape.rows) * max(len(used), shape.slots)
-    if mixes(layer, shape):
-        shares = [-(-matrix.columns // shape.columns) for matrix in (found[0], found[2])[:1 if late else 2]]
-        return -(-3 * found[0].rows // shape.rows) * max(sum(shares), shape.slots * len(shares))
-    for matrix in found:
-        parts = [part for part in matrix.parts if not late or part.vector or not part.column]
-        groups = sum(-(-len(part.columns) // shape.columns) for part in parts)
-        if adjacent and not late and adjoins(layer, shape):
-            groups = len({(part.vector, j // shape.columns) for part in parts for j in part.columns})
-        total += -(-matrix.rows // shape.rows) * max(groups * shape.fold, shape.slots if groups else 0)
-    return total
 
 
 def _busy(layer: Stage, k: int, elements: int) -> int:

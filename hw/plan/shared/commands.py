@@ -1,5 +1,5 @@
 """The counters of a layer's dispatch, cycle by cycle, in Python: which command its sequencer gets next. The names are
-those of `circulant.hw.array.dispatch` and `circulant.hw.array.shared.early_dispatch`."""
+those of `circulant.hw.array.dispatch` and `circulant.hw.array.either_dispatch`."""
 from collections.abc import Container
 from typing import Protocol
 
@@ -44,15 +44,17 @@ def commands_of(program: Program, *, streams: int, eager: bool, lasts: Container
     Parameters:
         lasts: the steps that end sequences, those of each stream counted.
     """
-    return Early(program, eager=eager, lasts=lasts) if program.early else InTurn(program, streams=streams, lasts=lasts)
+    if program.either:
+        return EitherWay(program, eager=eager, lasts=lasts)
+    return InTurn(program, streams=streams, lasts=lasts)
 
 
-class Early:
-    """Order in which what has come whole leads; see `EarlyDispatch`."""
+class EitherWay:
+    """Order in which what has come whole leads; see `EitherDispatch`."""
 
     def __init__(self, program: Program, *, eager: bool, lasts: Container[int]) -> None:
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
-        self._eager, self._adjacent, self._closes = eager, program.adjacent, False
+        self._eager, self._last_reader, self._closes = eager, program.last_reader, False
         self._whole, self._at_once = self._joint and not program.commands[AHEAD], False
         self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
         self._reads, self._there = [False, False, False], False
@@ -85,7 +87,7 @@ class Early:
         steps = accepted in (AHEAD, MAIN)
         starts, follows = steps and not self._begun, steps and (self._begun or self._at_once)
         self._there = state and not self._reads[MAIN]
-        if ended >= 0 and not (self._adjacent and ended == AHEAD):
+        if ended >= 0 and (ended != AHEAD or self._last_reader is not None):
             self._reads[ended] = False
         if ended in (AHEAD, MAIN) and self._closes:
             self._reads[AHEAD] = False

@@ -53,7 +53,7 @@ def _completed(program: Program) -> list[tuple[int, list[int]]]:
 
 def schedule(program: Program) -> tuple[object, ...]:
     """All that the counters of a layer know of its program: layers of equal ones take the same cycles."""
-    return (program.shape, program.early, program.adjacent, program.joined, tuple(
+    return (program.shape, type(program), program.joined, tuple(
         tuple((each.number, each.need, each.ends, each.alone, each.joins) for each in issues)
         for issues in program.sequences), tuple((stage, *found) for stage, found in _completed(program)))
 
@@ -79,15 +79,13 @@ class SharedLayer:
         k, shape = program.matrices[0].product.block_size, program.shape
         self.k, self.outputs = k, layer.outputs
         self._columns, self._fold = shape.columns, shape.fold
-        commands, self._adjacent = program.commands, program.adjacent
+        commands, self._input_ends = program.commands, program.last_reader
         late = program.sequences[3:] or commands[:2]
         self._issues = [[late[AHEAD], *commands[MAIN:]], [commands[AHEAD], late[MAIN], commands[SECOND]]]
-        self._input_ends = AHEAD if program.early or not commands[MAIN] else MAIN
         self._units = stages(layer, elements, shape.levels)
         self._longest_first = sorted(range(len(self._units)), key=lambda n: (-self._units[n].latency, -n))
         self.x_blocks, self.blocks = -(-layer.inputs // k), -(-layer.outputs // k)
-        self._head = -(-self.x_blocks // shape.columns) * shape.columns if (
-            program.early and not program.adjacent) else self.x_blocks
+        self._head = program.inputs
         self._hidden_blocks = -(-getattr(layer, "hidden", layer.outputs) // k)
         h_blocks = self.blocks if cells_of(layer) else 0
         self._sizes = h_blocks, self._hidden_blocks if program.commands[SECOND] else 0, self.x_blocks
@@ -165,7 +163,7 @@ class SharedLayer:
 
     def _ends(self, command: int, at: int, leads: bool) -> bool:
         issue = self._issues[leads][command][at]
-        return issue.ends and (issue.alone or not leads or self._adjacent)
+        return issue.ends and (issue.alone or not leads)
 
     def edge(self, cycle: int, granted: bool, free: bool) -> None:
         """One cycle: what happens, then the registers.
@@ -242,7 +240,8 @@ class SharedLayer:
             self._have[2] += 1
             self._came = (self._came + 1) % self.x_blocks
             self._inputs += self._came == 0
-        if ended in (AHEAD, MAIN) and not self._leads if self._adjacent else ended == self._input_ends:
+        if ended == self._input_ends or (
+                self._input_ends is None and ended in (AHEAD, MAIN) and not self._leads):
             self._held -= self.x_blocks
             self._inputs -= 1
             self._have[2] -= self.x_blocks

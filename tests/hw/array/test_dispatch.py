@@ -2,9 +2,11 @@
 import pytest
 
 from circulant.hw.array.dispatch import Dispatch
+from circulant.hw.array.either_dispatch import EitherDispatch
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape
-from circulant.hw.array.shared.early_dispatch import EarlyDispatch
+from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.layers.recurrent import bank_shape
 from tests.hw.drawn_layers import lstm
 from tests.hw.simulate import run
@@ -13,11 +15,11 @@ BLOCKS, WORK = 3, 6
 """Blocks of an output; cycles that a command takes here."""
 
 
-def dispatch(*, projection=0, streams=1, room=9, early=False, reloadable=False):
+def dispatch(*, projection=0, streams=1, room=9, schedule=InputFirst, reloadable=False):
     layer = lstm(1, k=2, inputs=8, hidden=2 * BLOCKS + 2 * bool(projection), projection=projection)
-    program = layer_program(layer, ArrayShape(4, 2, 4), (1, 1, 1), early=early)
-    banks = bank_shape(layer, columns=2, streams=streams, early=early)
-    kind = EarlyDispatch if early else Dispatch
+    program = layer_program(layer, ArrayShape(4, 2, 4), (1, 1, 1), schedule)
+    banks = bank_shape(layer, program, streams=streams)
+    kind = EitherDispatch if program.either else Dispatch
     return kind(program, banks=banks, blocks=BLOCKS, room=room, reloadable=reloadable)
 
 
@@ -71,7 +73,7 @@ def test_the_share_of_the_input_comes_before_that_of_the_state():
     """Step after step, with the vectors of the ring in turn; the first of a sequence has no state."""
     dut = dispatch()
     given, _ = play(dut, inputs=lambda cycle: 4, lasts={1}, finishes=True)
-    first, second = bank_shape(lstm(1, k=2, inputs=8, hidden=6), columns=2).bases
+    first, second = dut._banks.bases
     assert [each[1:] for each in given] == [
         (AHEAD, first, 0), (MAIN, first, 1), (AHEAD, second, 0), (MAIN, second, 0),
         (AHEAD, first, 0), (MAIN, first, 1), (AHEAD, second, 0), (MAIN, second, 0)]
@@ -107,8 +109,8 @@ def test_steps_are_noted_with_their_stream_and_whether_they_end_a_sequence():
 
 @pytest.mark.parametrize(("there", "order"), [(False, [AHEAD, MAIN]), (True, [MAIN, AHEAD])])
 def test_what_has_come_whole_leads(there, order):
-    """Of an early program: the state of a second step that is there long before its input, or comes behind it."""
-    dut = dispatch(early=True)
+    """The state of a second step that is there long before its input, or comes behind it."""
+    dut = dispatch(schedule=EitherFirst)
     given, shows = play(dut, inputs=lambda cycle: 1 + (cycle >= (100 if there else 40)),
                         state=lambda cycle: cycle >= (60 if there else 120))
     assert [each[1] for each in given][2:4] == order

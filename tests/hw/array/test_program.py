@@ -5,9 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.hw.array.layer_programs import ROWS, adjoins, layer_program, splits
-from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Part, Program, parts
-from circulant.hw.array.shared.merged import placed
+from circulant.hw.array.layer_programs import ROWS, layer_program, matrices
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Part, parts
+from circulant.hw.array.schedules.adjacent import Adjacent
+from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.array.schedules.input_first import InputFirst
+from circulant.hw.array.schedules.merged import placed
+from circulant.hw.array.schedules.split_rows import SplitRows, SplitShape
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.kinds.linear import Linear
 from tests.hw.drawn_layers import gru, lstm
@@ -34,9 +38,9 @@ def program(request):
 
 
 @pytest.fixture(params=[(name, shape) for name in CASES for shape in SHAPES] + UNEVEN, ids=str)
-def early(request):
+def either(request):
     name, shape = request.param
-    return layer_program(CASES[name](), ArrayShape(*shape), SPACINGS[len(name) % 3], early=True)
+    return layer_program(CASES[name](), ArrayShape(*shape), SPACINGS[len(name) % 3], EitherFirst)
 
 
 def all_issues(program):
@@ -155,7 +159,7 @@ def test_commands_are_told_apart_by_what_they_need(program):
 def test_a_group_needs_the_last_block_of_its_own(columns):
     """Five blocks of input and three recurrent ones behind them; a group over the border waits for the vector."""
     x, h = product(2, 5, 2), product(2, 3, 2, bias=False)
-    program = Program(ArrayShape(1, columns, 1), [Matrix(parts(JointProduct((x, h)), 0, 5), ("y",))], inputs=5,
+    program = InputFirst(ArrayShape(1, columns, 1), [Matrix(parts(JointProduct((x, h)), 0, 5), ("y",))], inputs=5,
                       order=[(0, 0), (0, 1)], spacing=(1, 1, 1))
     for group in range(-(-8 // columns)):
         need = max(0, min(8, (group + 1) * columns) - 5)
@@ -210,7 +214,7 @@ def test_programs_of_any_size_issue_each_group_of_a_pass_once(data):
     shape = ArrayShape(chains * data.draw(st.integers(1, 3)), data.draw(st.integers(1, 6)), chains)
     spacing = tuple(data.draw(st.integers(1, 9)) for _ in range(3))
     joint = JointProduct((product(2 * rows, x, 1), product(2 * rows, h, 1, bias=False)))
-    program = Program(shape, [Matrix(parts(joint, 0, x), ("a", "b"))], inputs=x,
+    program = InputFirst(shape, [Matrix(parts(joint, 0, x), ("a", "b"))], inputs=x,
                       order=[(0, row) for row in range(0, 2 * rows, shape.rows)], spacing=spacing)
     groups = -(-(x + h) // shape.columns)
     issued = sorted((issue.number, issue.group) for _, issue in all_issues(program))
@@ -218,10 +222,10 @@ def test_programs_of_any_size_issue_each_group_of_a_pass_once(data):
 
 
 @pytest.mark.parametrize("leading", [AHEAD, MAIN])
-def test_an_early_program_sums_up_each_pass_whichever_command_leads(early, leading):
+def test_either_first_sums_up_each_pass_whichever_command_leads(either, leading):
     """Its first issue of a step begins it, the last one ends it; blocks become whole behind all of their rows."""
     order = [leading, AHEAD + MAIN - leading, SECOND]
-    issues = [(command, issue) for command in order for issue in early.commands[command]]
+    issues = [(command, issue) for command in order for issue in either.commands[command]]
     passes = {}
     for command, issue in issues:
         leads = command == leading
@@ -233,27 +237,27 @@ def test_an_early_program_sums_up_each_pass_whichever_command_leads(early, leadi
     there = set()
     for command, issue in issues:
         if issue.ends and (issue.alone or command != leading):
-            p = early.passes[issue.number]
-            matrix, kinds = early.matrices[p.matrix], len(early.matrices[p.matrix].kinds)
-            for row in range(p.first_row, min(p.first_row + early.shape.rows, matrix.rows)):
+            p = either.passes[issue.number]
+            matrix, kinds = either.matrices[p.matrix], len(either.matrices[p.matrix].kinds)
+            for row in range(p.first_row, min(p.first_row + either.shape.rows, matrix.rows)):
                 there.add((p.matrix, row))
                 if matrix.completes and row % kinds == kinds - 1:
-                    for index, other in enumerate(early.matrices):
+                    for index, other in enumerate(either.matrices):
                         if other.stage == matrix.stage:
                             of_block = range(row // kinds * len(other.kinds), (row // kinds + 1) * len(other.kinds))
                             assert {(index, each) for each in of_block} <= there
 
 
-def test_the_shares_of_an_early_program_read_no_column_of_the_other_vector(early):
-    columns = early.shape.columns
-    inputs = [range(issue.group * columns, (issue.group + 1) * columns) for issue in early.commands[AHEAD]]
-    own = [range(issue.group * columns, (issue.group + 1) * columns) for issue in early.commands[MAIN]]
-    for matrix in early.matrices:
+def test_the_shares_of_either_first_read_no_column_of_the_other_vector(either):
+    columns = either.shape.columns
+    inputs = [range(issue.group * columns, (issue.group + 1) * columns) for issue in either.commands[AHEAD]]
+    own = [range(issue.group * columns, (issue.group + 1) * columns) for issue in either.commands[MAIN]]
+    for matrix in either.matrices:
         for part in (part for part in matrix.parts if not part.vector):
             group = own if part.column else inputs
             assert set(part.columns) <= {column for each in group for column in each}
             assert not set(part.columns) & {column for each in (inputs if part.column else own) for column in each}
-    assert all(issue.need >= 1 for issues in early.commands for issue in issues)
+    assert all(issue.need >= 1 for issues in either.commands for issue in issues)
 
 
 ADJACENT = {
@@ -269,8 +273,8 @@ def test_an_adjacent_program_issues_what_golden_sums_up_whichever_command_leads(
     """A group of both vectors comes once, in the command that follows; each pass begins and ends once; weights are
     those of the group."""
     layer, shape = make(), ArrayShape(*numbers)
-    assert adjoins(layer, shape)
-    program = layer_program(layer, shape, (4, 2, 3), early=True, adjacent=True)
+    program = layer_program(layer, shape, (4, 2, 3), Adjacent)
+    assert type(program) is Adjacent
     chosen = [AHEAD, MAIN, SECOND] if leading == AHEAD else [SECOND + 2, SECOND + 1, SECOND]
     issues = [(n, issue, address) for n in chosen
               for issue, address in zip(program.sequences[n], program.addresses[n], strict=True)]
@@ -296,7 +300,8 @@ def test_an_adjacent_program_issues_what_golden_sums_up_whichever_command_leads(
 
 def test_vectors_are_adjacent_only_where_that_saves_a_group_and_the_state_has_one_of_its_own():
     """Blocks of the input, of the recurrent vector, and columns."""
-    found = {each: adjoins(lstm(1, k=2, inputs=2 * each[0], hidden=2 * each[1]), ArrayShape(4, each[2], 4))
+    found = {each: Adjacent.serves(matrices(lstm(1, k=2, inputs=2 * each[0], hidden=2 * each[1])),
+                                   ArrayShape(4, each[2], 4))
              for each in [(3, 3, 2), (5, 5, 4), (3, 4, 2), (4, 3, 2), (1, 3, 2), (3, 1, 2), (4, 2, 3), (1, 1, 2)]}
     assert [each for each, adjacent in found.items() if adjacent] == [(3, 3, 2), (5, 5, 4), (1, 3, 2)]
 
@@ -308,8 +313,8 @@ SPLIT = {"two blocks a pass": (3, 7, (8, 5, 4)), "a block a pass": (2, 4, (4, 3,
 @pytest.fixture(params=SPLIT.values(), ids=list(SPLIT))
 def split(request):
     x, h, numbers = request.param
-    layer, shape = gru(1, k=2, inputs=2 * x, hidden=2 * h), ArrayShape(*numbers, split=True)
-    return layer, layer_program(layer, shape, (2, 2, 3), early=True, adjacent=True)
+    layer, shape = gru(1, k=2, inputs=2 * x, hidden=2 * h), SplitShape(*numbers)
+    return layer, layer_program(layer, shape, (2, 2, 3), Adjacent)
 
 
 @pytest.mark.parametrize("leading", [AHEAD, MAIN])
@@ -323,7 +328,7 @@ def test_a_split_program_sums_up_all_gates_of_a_block_in_one_pass_whichever_comm
     blocks = program.shape.rows // 4
     assert sorted((issue.number, issue.group) for issue in issues) == [
         (n, group) for n in range(-(-h // blocks)) for group in range(groups)]
-    assert bool(program.commands[AHEAD]) == (x > program.shape.columns) == bool(program.input_groups)
+    assert bool(program.commands[AHEAD]) == (x > program.shape.columns) == bool(program.inputs // program.shape.columns)
     for number in range(len(program.passes)):
         mine = [issue for issue in issues if issue.number == number]
         assert [issue.first for issue in mine] == [True, *[False] * (groups - 1)]
@@ -339,7 +344,7 @@ def test_the_lanes_of_a_split_array_hold_the_weights_of_both_rows(split):
     """Those of the input's columns for nx, those of the state's for nh; no block of either is left out."""
     layer, program = split
     x = -(-layer.inputs // 2)
-    assert program.split == x % program.shape.columns
+    assert program.parted_at == x % program.shape.columns
     assert program.shape.lane_rows == [row for row in range(program.shape.rows) if row % 4 != 2]
     found = {name: np.zeros((-(-layer.hidden // 2), count, 2), np.int64)
              for name, count in (("nx", x), ("nh", -(-layer.hidden // 2)))}
@@ -359,7 +364,7 @@ def test_the_lanes_of_a_split_array_hold_the_weights_of_both_rows(split):
 
 
 def test_lanes_of_a_split_shape():
-    shape = ArrayShape(8, 19, 4, split=True)
+    shape = SplitShape(8, 19, 4)
     assert (shape.lanes, shape.slots, shape.multipliers(16)) == (6 * 19, 2, 6 * 19 * 23)
     assert shape.couples == [(0, 1), (4, 5)] and ArrayShape(5, 1, 1).couples == [(0, 1), (2, 3)]
 
@@ -368,32 +373,33 @@ def test_lanes_of_a_split_shape():
 def test_a_split_array_has_whole_gates(numbers):
     with pytest.raises(ValueError, match="^Rows and chains of a split array must be multiples of the 4 gates, not "
                                          f"{numbers[0]} and {numbers[2]}$"):
-        ArrayShape(*numbers, split=True)
+        SplitShape(*numbers)
 
 
 def splitting():
     return gru(1, k=2, inputs=6, hidden=14)
 
 
-@pytest.mark.parametrize(("make", "columns", "form"), [
-    (CASES["an LSTM"], 4, (True, True)), (CASES["a GRU that resets before"], 3, (True, True)),
-    (CASES["a GRU"], 3, (True, True)), (lambda: gru(1, k=2, inputs=2, hidden=22), 6, (True, True)),
-    (splitting, 5, (True, False)), (splitting, 5, (False, True))],
-    ids=["an LSTM", "a GRU that resets before", "no group saved", "a deeper tree", "vectors apart", "not early"])
-def test_what_cannot_share_lanes_is_refused(make, columns, form):
-    layer, shape = make(), ArrayShape(4, columns, 4, split=True)
-    assert splits(layer, shape) == (form != (True, True))
-    with pytest.raises(ValueError, match=rf"^A split array needs an early program of adjacent vectors, .* layer "
-                                         rf"'{layer.name}' has none for {re.escape(repr(shape))}$"):
-        layer_program(layer, shape, (1, 1, 1), early=form[0], adjacent=form[1])
+@pytest.mark.parametrize(("make", "columns", "schedule"), [
+    (CASES["an LSTM"], 4, Adjacent), (CASES["a GRU that resets before"], 3, Adjacent),
+    (CASES["a GRU"], 3, Adjacent), (lambda: gru(1, k=2, inputs=2, hidden=22), 6, Adjacent),
+    (splitting, 5, EitherFirst), (splitting, 5, InputFirst)],
+    ids=["an LSTM", "a GRU that resets before", "no group saved", "a deeper tree", "vectors apart", "input first"])
+def test_what_cannot_share_lanes_is_refused(make, columns, schedule):
+    layer, shape = make(), SplitShape(4, columns, 4)
+    assert SplitRows.serves(matrices(layer), shape) == (schedule is not Adjacent)
+    with pytest.raises(ValueError, match=rf"^A split array needs adjacent vectors, .* layer '{layer.name}' has none "
+                                         rf"for {re.escape(repr(shape))}$"):
+        layer_program(layer, shape, (1, 1, 1), schedule)
 
 
 def test_programs_that_share_a_split_array_part_its_rows_at_one_place():
-    found = [layer_program(gru(1, k=2, inputs=2 * x, hidden=12), ArrayShape(4, 5, 4, split=True), (1, 1, 1), early=True,
-                           adjacent=True) for x in (3, 8, 4)]
-    assert [each.split for each in found] == [3, 3, 4]
-    assert placed(found[:2])[1].whole.split == 3
+    found = [layer_program(gru(1, k=2, inputs=2 * x, hidden=12), SplitShape(4, 5, 4), (1, 1, 1), Adjacent)
+             for x in (3, 8, 4)]
+    assert [each.parted_at for each in found] == [3, 3, 4]
+    assert placed(found[:2])[1].whole.parted_at == 3
     with pytest.raises(ValueError, match=r"^Programs of a split array must have one number of columns at the head of "
                                          r"the group of both vectors, not \[3, 4\]$"):
         placed(found)
-    assert not adjoins(gru(1, k=2, inputs=6, hidden=6), ArrayShape(3, 2, 3)), "gates side by side"
+    side_by_side = matrices(gru(1, k=2, inputs=6, hidden=6))
+    assert not Adjacent.serves(side_by_side, ArrayShape(3, 2, 3))

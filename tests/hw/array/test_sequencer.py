@@ -3,8 +3,11 @@ from itertools import pairwise
 
 import pytest
 
-from circulant.hw.array.layer_programs import adjoins, layer_program
+from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape
+from circulant.hw.array.schedules.adjacent import Adjacent
+from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.array.sequencer import Sequencer
 from tests.hw.drawn_layers import gru, lstm
 from tests.hw.simulate import run
@@ -14,8 +17,8 @@ LAYERS = {"lstm": lambda: lstm(1, k=2, inputs=5, hidden=9), "projected": lambda:
     1, k=2, inputs=6, hidden=7, projection=5), "gru": lambda: gru(1, k=2, inputs=6, hidden=10)}
 
 
-def sequencer(name, shape, **form):
-    program = layer_program(LAYERS[name](), ArrayShape(*shape), (2, 3, 2), **form)
+def sequencer(name, shape, *form):
+    program = layer_program(LAYERS[name](), ArrayShape(*shape), (2, 3, 2), *form)
     return program, Sequencer(program, depth=DEPTH, most=MOST, image=f"{name}_program")
 
 
@@ -81,6 +84,18 @@ def test_an_issue_waits_for_its_blocks_and_no_longer(name):
             assert cycle == 40 * need + 1, "and it goes at once"
 
 
+@pytest.mark.parametrize(("name", "schedule", "command", "vector"), [
+    ("lstm", InputFirst, MAIN, 0), ("projected", InputFirst, SECOND, 1), ("gru", EitherFirst, AHEAD, 2)])
+def test_a_command_begins_at_once_where_just_the_blocks_of_its_first_issue_are_there(name, schedule, command, vector):
+    program, dut = sequencer(name, (4, 2, 4), schedule)
+    need = program.commands[command][0].need
+    for there in (need, need - 1):
+        have = [there if n == vector else 0 for n in range(program.counts)]
+        issues, taken, _ = play(dut, [given(command, **{"leads": 1} if program.either else {})],
+                                have=lambda cycle, have=have: have)
+        assert len(taken) == 1 and [cycle - taken[0] for cycle, _ in issues][:1] == [1] * (there == need)
+
+
 def test_a_first_step_waits_for_no_state():
     program, dut = sequencer("lstm", (4, 2, 4))
     issues, _, _ = play(dut, [given(MAIN, zero=1)], have=lambda cycle: [0, 0])
@@ -95,11 +110,11 @@ def test_the_second_vector_has_a_count_of_its_own():
 
 
 @pytest.mark.parametrize("leading", [AHEAD, MAIN])
-@pytest.mark.parametrize("adjacent", [False, True])
-def test_sums_begin_in_the_command_that_leads_and_end_in_the_other_one(adjacent, leading):
+@pytest.mark.parametrize("schedule", [EitherFirst, Adjacent])
+def test_sums_begin_in_the_command_that_leads_and_end_in_the_other_one(schedule, leading):
     """Whichever it is: each pass begins once and ends once, and all its products lie between."""
-    program, dut = sequencer("lstm", (4, 2, 4), early=True, adjacent=adjacent)
-    assert program.adjacent == adjacent == (adjacent and adjoins(LAYERS["lstm"](), program.shape))
+    program, dut = sequencer("lstm", (4, 2, 4), schedule)
+    assert type(program) is schedule
     issues, _, ends = play(dut, [given(leading, leads=1), given(AHEAD + MAIN - leading, leads=0)],
                            have=lambda cycle: [MOST] * 3)
     assert len(issues) == program.cycles and len(ends) == 2

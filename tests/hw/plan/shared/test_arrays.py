@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from circulant.hw import generate
-from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.schedules.adjacent import Adjacent
+from circulant.hw.array.schedules.split_rows import SplitShape
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import alternatives, plan
@@ -186,7 +187,7 @@ def test_the_candidate_of_a_gru_alone_shares_lanes_where_that_saves_issues():
     made = Network.chain("one", 8, True, (layer,))
     found, own = alternatives(made, 50, levels=12, objective="area")
     chosen, = found.plans
-    assert chosen.shape == ArrayShape(4, 7, 4, levels=12, split=True) and chosen.sharing.adjacent
+    assert chosen.shape == SplitShape(4, 7, 4, levels=12) and chosen.sharing.schedule is Adjacent
     assert found.period == chosen.cycles == 97 < own.period
     design = generate(made, multipliers=50, levels=12, objective="area")
     entry, counted = design.manifest["layers"][0], Inventory.from_json(design.manifest["resources"])
@@ -195,4 +196,4 @@ def test_the_candidate_of_a_gru_alone_shares_lanes_where_that_saves_issues():
     foreseen = inventory(made, design.plans)
     assert (foreseen.products, foreseen.memories) == (counted.products, counted.memories)
     groups = Group((layer,)), Group((layer,), streams=2), Group((layer, layer))
-    assert [any(each.shape.split for each in candidates(group, 12)) for group in groups] == [True, False, False]
+    assert [any(bool(each.shape.shared) for each in candidates(group, 12)) for group in groups] == [True, False, False]

@@ -7,6 +7,8 @@ import pytest
 
 from circulant.hw.array.plans import LayerPlan, Sharing
 from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry
 from circulant.hw.plan.plan import alternatives, plan
@@ -52,7 +54,8 @@ def layer(rng, number, kind, *, k, inputs, outputs):
 
 def plans_of(layers, shape, elements, spacings, in_turn=False, streams=1):
     """Plans of layers that share an array of a shape."""
-    sharing = Sharing(layers, shape, spacings, in_turn, streams=streams)
+    sharing = Sharing(layers, shape, spacings, in_turn, streams=streams,
+                      schedule=EitherFirst if streams == 1 else InputFirst)
     return [LayerPlan(shape, 0 if each.kind == "linear" else elements, 0, 0, spacing, streams=streams, sharing=sharing)
             for each, spacing in zip(layers, spacings, strict=True)]
 

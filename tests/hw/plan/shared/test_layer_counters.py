@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from circulant.hw.array.layer_programs import adjoins, layer_program
+from circulant.hw.array.layer_programs import layer_program, matrices
 from circulant.hw.array.plans import with_ports
 from circulant.hw.array.program import AHEAD, ArrayShape
+from circulant.hw.array.schedules.adjacent import Adjacent
+from circulant.hw.array.schedules.split_rows import SplitShape
 from circulant.hw.top import Top
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
@@ -28,7 +30,7 @@ def adjacent(seed):
         sizes = rng.integers(2 * k, 7 * k, len(kinds) + 1).tolist()
         layers = tuple(layer(rng, n, kind, k=k, inputs=sizes[n], outputs=sizes[n + 1]) for n, kind in enumerate(kinds))
         network = quantize(float_model.Model.chain("stack", sizes[0], True, layers), rng.normal(0, 1, (8, 6, sizes[0])))
-        if adjoins(network.stages[0], shape):
+        if Adjacent.serves(matrices(network.stages[0]), shape):
             break
     spacings = tuple((int(rng.choice([shape.slots, 1])), int(rng.choice([1, 3, 1 << 30])), shape.slots) for _ in kinds)
     return network, plans_of(network.stages, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1)
@@ -36,7 +38,7 @@ def adjacent(seed):
 
 def assert_adjacent(network, plans, seed):
     """A design of adjacent vectors equals golden and takes the predicted cycles, also where sequences end."""
-    own = replace(plans[0].sharing, adjacent=True)
+    own = replace(plans[0].sharing, schedule=Adjacent)
     top, x = assert_as_predicted(network, [replace(plan, sharing=own) for plan in plans], seed)
     for steps, stall, silence in ((1, 0.0, 0), (2, 0.0, 200), (3, 0.5, 0)):  # Sequences that end.
         found, _, _ = play(network, top, x[:6], stall=stall, silence=silence, ends=steps)
@@ -60,8 +62,9 @@ def test_a_step_without_a_group_of_the_input_alone_is_one_command(kind):
     made = layer(rng, 0, kind, k=2, inputs=2 * x, outputs=2 * h)
     network = quantize(float_model.Model.chain("one", 2 * x, True, (made,)), rng.normal(0, 1, (8, 6, 2 * x)))
     plans = plans_of(network.stages, shape := ArrayShape(4, 4, 2, levels=6), 2, ((2, 3, 2),))
-    program = layer_program(network.stages[0], shape, (2, 3, 2), early=True, adjacent=True)
-    assert program.adjacent and bool(program.commands[AHEAD]) == (kind in ("after", "before")), "a candidate's are"
+    program = layer_program(network.stages[0], shape, (2, 3, 2), Adjacent)
+    assert type(program) is Adjacent
+    assert bool(program.commands[AHEAD]) == (kind in ("after", "before")), "a candidate's are"
     assert_adjacent(network, plans, 3)
 
 
@@ -81,7 +84,7 @@ def split(sizes, numbers, fold, levels, *, seed=0, **widths):
                    for n in range(len(values) - 1))
     network = quantize(float_model.Model.chain("split", values[0], True, layers), rng.normal(0, 1, (8, 6, values[0])),
                        **widths)
-    shape = ArrayShape(*numbers, fold, levels, split=True)
+    shape = SplitShape(*numbers, fold, levels)
     spacing = shape.slots, int(rng.choice([1, shape.slots, 1 << 30])), shape.slots
     return network, plans_of(network.stages, shape, k // 2, (spacing,) * len(layers))
 
@@ -96,7 +99,7 @@ def test_rows_that_share_lanes_give_what_golden_gives_in_the_predicted_cycles(nu
 @pytest.mark.parametrize("how", ["reloadable", "pairs"])
 def test_a_split_array_of_a_reloadable_design_and_with_two_products_in_a_block(how):
     network, plans = split(*SPLIT[0], **({} if how == "reloadable" else EIGHT))
-    own = replace(plans[0].sharing, adjacent=True)
+    own = replace(plans[0].sharing, schedule=Adjacent)
     plans = [replace(plan, sharing=own) for plan in plans]
     plans = plans if how == "reloadable" else with_ports(plans, "27x18")
     top = Top(network, plans, reloadable=how == "reloadable")

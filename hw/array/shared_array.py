@@ -46,7 +46,7 @@ class SharedArray(wiring.Component):
     """The array and its arbiter.
 
     Parameters:
-        program: see `circulant.hw.array.shared.merged.Merged`.
+        program: see `circulant.hw.array.schedules.merged.Merged`.
         name: in front of those of its memory images.
         count: of layers.
         in_turn: whether behind each layer the next one that asks goes first; else who is furthest behind does.

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.mac_row import MacRowShape, data_operands, row_latency, tree_latency, weight_operands
-from circulant.hw.array.shared.split_row import SplitRow, SumRow, divides
+from circulant.hw.array.split_row import SplitRow, SumRow, divides
 from circulant.sim.arith.fixed import Format
 from tests.hw.simulate import trace
 

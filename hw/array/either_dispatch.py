@@ -1,4 +1,4 @@
-"""Which command the sequencer of an early program gets next: what has come whole leads.
+"""Which command the sequencer gets next where either vector can come first: what has come whole leads.
 
 A step begins with the share of its input where that is there, and with the recurrent share where the state is, which in
 a closed loop is long before the next sample. The other share follows, block by block as its vector comes, and ends the
@@ -7,6 +7,8 @@ without a state begins with its input's first block. In a reloadable design ever
 share of its whole input, so that nothing is under way while no input waits.
 """
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.dispatch import Dispatch
@@ -14,11 +16,19 @@ from circulant.hw.array.program import AHEAD, MAIN, SECOND
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import delay
 
-__all__ = ["EarlyDispatch"]
+__all__ = ["EitherDispatch"]
 
 
-class EarlyDispatch(Dispatch):
-    """Commands for the `Sequencer` of an early program; see `Dispatch`. A single stream."""
+class EitherDispatch(Dispatch):
+    """Commands for the `Sequencer` of a program of `circulant.hw.array.schedules.either`; see `Dispatch`. A single
+    stream.
+
+    Members:
+        state: the recurrent vector has come as a whole.
+    """
+
+    def _more(self) -> dict[str, wiring.Member]:
+        return {"state": In(1)}
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -68,7 +78,7 @@ class EarlyDispatch(Dispatch):
         m.d.comb += [
             self.go.payload.command.eq(picks),
             self.go.payload.leads.eq(~closes),
-            self.go.payload.zero.eq((picks != SECOND if self._program.adjacent else picks == MAIN)
+            self.go.payload.zero.eq((picks != SECOND if self._program.last_reader is None else picks == MAIN)
                                     & Mux(begun, begun_zero, fresh)),
             self.go.payload.base.eq(Mux(begun, begun_base, base)),
         ]
@@ -95,11 +105,11 @@ class EarlyDispatch(Dispatch):
             m.d.sync += self.second[AHEAD].eq(~self.second[AHEAD])
 
     def _reads(self, m: Module, accepts: Value, chosen: Value, command: int, follows: Value) -> Value:
-        """Whether a command is being read: its vector does not count for the next step. The input of an adjacent
-        program is read to the end of the command that follows."""
+        """Whether a command is being read: its vector does not count for the next step. Where the command that follows
+        reads both vectors, the input is read to its end."""
         reads = Signal(name=f"reads_{command}")
         ends = self.done & (self.command == command)
-        if command == AHEAD and self._program.adjacent:
+        if command == AHEAD and self._program.last_reader is None:
             closes = Signal()
             with m.If(accepts):
                 m.d.sync += closes.eq(follows)

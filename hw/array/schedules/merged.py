@@ -27,11 +27,12 @@ class Merged(Program):
         if len(sizes) > 1:
             raise Refusal("Layers that share an array must have one block size and one number of twiddle bits, not "
                           f"{sorted(sizes)}; choose another hardware.objective")
-        if len(heads := {each.split for each in programs}) > 1:
+        if len(heads := {each.parted_at for each in programs}) > 1:
             raise ValueError("Programs of a split array must have one number of columns at the head of the group of "
                              f"both vectors, not {sorted(heads)}")
         self.shape, self.whole, self.place = programs[0].shape, self, Place()
-        self._inputs = programs[0]._inputs
+        self.parted_at = programs[0].parted_at
+        self.joint_gates = max(each.joint_gates for each in programs)
         self.matrices = [matrix for each in programs for matrix in each.matrices]
         self.commands = [[issue for each in programs for issues in each.commands for issue in issues]]
         self.joined, self.slots = 0, sum(each.slots for each in programs)

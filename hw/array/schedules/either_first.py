@@ -1,0 +1,43 @@
+"""Either vector first: the recurrent one begins with a group of columns of its own, so that AHEAD and MAIN share none,
+and each command has one sequence, whichever leads."""
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part
+from circulant.hw.array.passes.order import Item
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue
+from circulant.hw.array.schedules.either import Either
+
+__all__ = ["EitherFirst"]
+
+
+class EitherFirst(Either):
+    """A pass begins in the command that leads and ends in the other one; words say which passes are ``alone``."""
+
+    marks: ClassVar[tuple[str, ...]] = ("alone",)
+
+    @classmethod
+    def head(cls, matrices: Sequence[Matrix], shape: ArrayShape) -> int:
+        return -(-matrices[0].inputs // shape.columns) * shape.columns
+
+    @property
+    def last_reader(self) -> int:
+        return AHEAD
+
+    def _need(self, part: Part, column: int) -> int:
+        return column + 1 if column < self.inputs else super()._need(part, column)
+
+    def _is_ahead(self, item: Item) -> bool:
+        return item.group * self.shape.columns < self.inputs
+
+    def _begun(self, groups: Sequence[Sequence[Item]], command: int) -> bool:
+        return command == SECOND and super()._begun(groups, command)
+
+    def _ends(self, groups: Sequence[Sequence[Item]], command: int) -> bool:
+        return command == SECOND or not groups[SECOND]
+
+    def _commands(self, work: Sequence[list[list[Item]]], spacing: tuple[int, int, int]) -> list[list[Issue]]:
+        return [[replace(issue, alone=command == SECOND or not (work[issue.number][AHEAD] and work[issue.number][MAIN]),
+                         joins=self._joins(issue.number)) for issue in issues]
+                for command, issues in enumerate(super()._commands(work, spacing))]

@@ -1,1 +1,0 @@
-"""One array for several layers: their programs behind each other, and the arbiter."""
