@@ -109,25 +109,34 @@ def _case(name: str, model: Any, given: list[Any], expected: list[Any]) -> Case:
 
 
 def judged(case: Case) -> Outcome:
-    """Outcome of a case: integers within the derived bound of what ONNX expects, for each output."""
+    """Outcome of a case: integers within the derived bound of what ONNX expects, for each output.
+
+    The tests do not say which axis is that of the batch: the first one, else the second one, else none, if their data
+    is one sample.
+    """
     if not case.expected or not case.x.size or case.x.dtype.kind == "O":
         return Outcome(case.name, "refused", "its inputs or outputs are no tensors of numbers")
-    try:
-        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            far = [_far(case, name, Path(folder) / "net.onnx") for name in case.expected]
-    except Refusal as refusal:
-        return Outcome(case.name, "refused", str(refusal))
-    except AssertionError as error:
-        return Outcome(case.name, "wrong", str(error))
-    except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return Outcome(case.name, "tracebacks", f"{type(error).__name__} in {where.filename}:{where.lineno}: {error}")
-    wrong = next(filter(None, far), "")
-    return Outcome(case.name, "wrong" if wrong else "right", wrong)
+    refusals = []
+    for batch in (0, 1, None) if case.x.ndim > 1 else (None,):
+        try:
+            with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                far = [_far(case, name, Path(folder) / "net.onnx", batch) for name in case.expected]
+        except Refusal as refusal:
+            refusals.append(str(refusal))
+            continue
+        except AssertionError as error:
+            return Outcome(case.name, "wrong", str(error))
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            return Outcome(case.name, "tracebacks",
+                           f"{type(error).__name__} in {place.filename}:{place.lineno}: {error}")
+        wrong = next(filter(None, far), "")
+        return Outcome(case.name, "wrong" if wrong else "right", wrong)
+    return Outcome(case.name, "refused", refusals[0])
 
 
-def _far(case: Case, output: str, path: Path) -> str:
+def _far(case: Case, output: str, path: Path, batch: int | None) -> str:
     """Words for an output that is beyond its bound, or nothing."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
@@ -135,7 +144,11 @@ def _far(case: Case, output: str, path: Path) -> str:
         model.graph.output.remove(each)
     onnx.save(model, path)
     wanted, x = case.expected[output].astype(np.float64), case.x
-    module = from_onnx(path, x)
+    x = x[None] if batch is None else np.moveaxis(x, batch, 0)
+    module: Any = from_onnx(path, x)
+    if module.batch != batch:
+        raise Refusal(f"the batch is axis {module.batch} of its input, not {batch}")
+    wanted = wanted[None] if batch is None else np.moveaxis(wanted, module.batch_of_output, 0)
     with torch.no_grad():
         got = module(torch.tensor(x.astype(np.float32))).numpy().astype(np.float64)
     if got.shape != wanted.shape:

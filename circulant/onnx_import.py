@@ -88,7 +88,7 @@ def _beside_quantizers(file: Path, network: "Network", x: Any, model: Any) -> di
     from circulant.training.models.quantizer import Quantizer
     from circulant.training.onnx.quant import file_outputs
 
-    if not any(isinstance(module, Quantizer) for module in model.modules()):
+    if model.batch != 0 or not any(isinstance(module, Quantizer) for module in model.modules()):
         return None
     wanted = file_outputs(file, x[:COMPARED])
     if wanted is None:

@@ -14,7 +14,7 @@ from circulant.sim.files.files import read_bytes, reason
 from circulant.sim.refusal import Refusal
 from circulant.training.onnx.quantizers import Grid, Quantizers, Range, computed
 
-__all__ = ["OnnxGraph", "OnnxNode", "load"]
+__all__ = ["RECURRENT", "OnnxGraph", "OnnxNode", "load"]
 
 LARGEST = 1 << 30
 """Bytes of a file at the most."""
@@ -27,6 +27,11 @@ MOVES = ("Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
 FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 """Types of numbers that are rounded; all others wrap around, or are no numbers."""
+
+RECURRENT = ("LSTM", "GRU", "RNN")
+
+STEPWISE = ("Identity", "Cast", "Clip", "MatMul", "Add", "Sub", "Mul", "Div", "Relu", "Tanh", "Sigmoid")
+"""Operators that leave the axes of steps and of the batch where they are."""
 
 Shape = tuple[int, ...]
 
@@ -58,7 +63,8 @@ class OnnxGraph:
     Parameters:
         nodes: those that depend on the data, in an order in which they can be computed.
         constants: the values of everything else.
-        shapes: of what depends on the data, the batch included.
+        batch: the axis of the batch in the file's input; None where the file takes one sample without such an axis.
+        shapes: of what depends on the data, the batch included, in front where the file has none.
         integers: what is of a type of integers, of that.
         quantizers: where those of values and of constants were.
         proto: the model itself, without them.
@@ -67,6 +73,7 @@ class OnnxGraph:
     name: str
     input: str
     output: str
+    batch: int | None
     nodes: tuple[OnnxNode, ...]
     constants: dict[str, NDArray[Any]]
     shapes: dict[str, Shape]
@@ -86,23 +93,30 @@ class OnnxGraph:
         """The nodes that take a tensor."""
         return [node for node in self.nodes if tensor in node.inputs]
 
-    def evaluated(self, x: NDArray[Any]) -> NDArray[Any] | None:
-        """The output for inputs x by the reference of the ``onnx`` package; None where that lacks an operator, or would
-        take a tanh for the ReLU of a GRU."""
+    def evaluated(self, x: NDArray[Any], batch: int) -> NDArray[Any] | None:
+        """The output for inputs x, of both the batch first, by the reference of the ``onnx`` package; None where that
+        lacks an operator, or would take a tanh for the ReLU of a GRU.
+
+        Parameters:
+            batch: the axis of the batch in the output.
+        """
         if any("Relu" in node.attributes.get("activations", ()) for node in self.nodes):
             return None
+        rows = list(x) if self.batch is None else [np.moveaxis(x, 0, self.batch)]
         try:
-            found: Any = reference.ReferenceEvaluator(self.proto).run([self.output], {self.input: x})
+            evaluator: Any = reference.ReferenceEvaluator(self.proto)
+            found = [np.asarray(evaluator.run([self.output], {self.input: row})[0]) for row in rows]
         except (NotImplementedError, RuntimeError):
             return None
-        return np.asarray(found[0])
+        return np.stack(found) if self.batch is None else np.moveaxis(found[0], batch, 0)
 
 
 def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: bool = True) -> OnnxGraph:
     """Read a file.
 
     Parameters:
-        sample: the shape of inputs, the batch included; None where the file says all but the batch.
+        sample: the shape of inputs, the batch first; None where the file says all but the batch. With an axis more
+            than the file has, the file takes one sample.
         quantizers: whether those of the file say formats.
 
     Raises:
@@ -130,7 +144,9 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
         raise Refusal(f"{path} must have one input and one output, not {len(inputs)} and {len(graph.output)}; export "
                       "the model without states, and with the output that counts")
     taken = inputs[0]
-    shape = _concrete(path, taken, sample)
+    dims = [dim.dim_value or None for dim in taken.type.tensor_type.shape.dim]
+    batch = None if sample is not None and len(sample) == len(dims) + 1 else _batch_axis(graph, taken.name)
+    shape = _concrete(path, dims, sample, batch)
     _require_small(path, {taken.name: shape})
     for dim, size in zip(taken.type.tensor_type.shape.dim, shape, strict=True):
         dim.Clear()
@@ -144,24 +160,37 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
                       "again, or give data of the right shape") from None
     _require_small(path, _inferred(model.graph))
     found = _Folded(model, taken.name, shape, known)
+    shapes = found.shapes if batch is not None else {name: (2, *sizes) for name, sizes in found.shapes.items()}
     taken_out.grids.update({name: taken_out.grids[source] for name, source in found.moved.items()
                             if source in taken_out.grids})
     integers = frozenset(each.name for each in (taken, *model.graph.value_info, *model.graph.output)
                          if each.type.tensor_type.elem_type not in FLOATS)
-    return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, nodes=tuple(found.nodes),
-                     constants=found.constants, shapes=found.shapes, integers=integers, quantizers=taken_out,
-                     proto=model)
+    return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, batch, nodes=tuple(found.nodes),
+                     constants=found.constants, shapes=shapes, integers=integers, quantizers=taken_out, proto=model)
 
 
-def _concrete(path: str | Path, taken: Any, sample: Sequence[int] | None) -> Shape:
+def _batch_axis(graph: GraphProto, name: str) -> int:
+    """The axis of the batch in the input: 1 where a recurrent node takes it, in which steps come first, else 0."""
+    taken = {name}
+    for node in graph.node:
+        if node.op_type in RECURRENT and node.input[0] in taken:
+            return 0 if any(each.name == "layout" and each.i for each in node.attribute) else 1
+        if node.op_type in STEPWISE and taken & set(node.input):
+            taken.update(node.output)
+    return 0
+
+
+def _concrete(path: str | Path, dims: Sequence[int | None], sample: Sequence[int] | None, batch: int | None) -> Shape:
     """The shape of the input: that of the file, or of the sample where it is open there; an open batch is of two."""
-    dims = [dim.dim_value or None for dim in taken.type.tensor_type.shape.dim]
-    given = [None, *sample[1:]] if sample is not None else [None] * len(dims)
-    if len(given) != len(dims) or any(a and b and a != b for a, b in zip(dims, given, strict=True)):
-        raise Refusal(f"{path} takes inputs of the shape {_words(dims)}, not {_words(given)}; rearrange the axes of "
+    sizes: list[int | None] = [None] * len(dims) if sample is None else [*sample[1:]]
+    if sample is not None and batch is not None:
+        sizes.insert(batch, None)
+    if len(sizes) != len(dims) or any(a and b and a != b for a, b in zip(dims, sizes, strict=True)):
+        raise Refusal(f"{path} takes inputs of the shape {_words(dims)}, not {_words(sizes)}; rearrange the axes of "
                       "the data")
-    shape = [a or b for a, b in zip(dims, given, strict=True)]
-    shape[0] = shape[0] or 2
+    shape = [a or b for a, b in zip(dims, sizes, strict=True)]
+    if batch is not None and batch < len(shape):
+        shape[batch] = shape[batch] or 2
     if None in shape:
         raise Refusal(f"{path} must say the size of every axis but the batch, or data must, but its input is "
                       f"{_words(dims)}; give data of that shape")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from circulant.training.models.quantizer import Quantizer, set_grids
-from circulant.training.onnx.graph import OnnxGraph, OnnxNode
+from circulant.training.onnx.graph import RECURRENT, OnnxGraph, OnnxNode
 from circulant.training.onnx.recurrent import grids, recurrent
 
 __all__ = ["bias_behind", "made"]
@@ -23,7 +23,10 @@ def made(graph: OnnxGraph, node: OnnxNode) -> nn.Module | None:
     """
     if found := graph.range(node):
         return Quantizer(found.low, found.high, found.frac)
-    if node.op in ("LSTM", "GRU", "RNN"):
+    if graph.batch is None and (node.op in (*RECURRENT, "Conv", "BatchNormalization") or "Pool" in node.op):
+        raise node.refused("it must take a batch, for which the file has no axis; give data with the axes of the file, "
+                           "the batch first")
+    if node.op in RECURRENT:
         return recurrent(graph, node)
     if node.op in ("Gemm", "MatMul"):
         return _linear(graph, node)
@@ -69,6 +72,7 @@ def _linear(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         bias = np.asarray(graph.constants[name], np.float64).reshape(-1)
     elif len(node.inputs) > 2 and node.inputs[2]:
         rows = np.broadcast_to(_constant(graph, node, 2) * options["beta"], graph.shapes[node.outputs[0]])
+        rows = rows.reshape(-1, len(weight))
         if not (rows == rows[0]).all():
             raise node.refused("its bias must be the same for all samples of a batch; give it one row")
         bias = rows[0]

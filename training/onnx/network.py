@@ -52,7 +52,7 @@ class OnnxNetwork(nn.Module):
         super().__init__()
         _check_operators(graph)
         self._input, self._output, self._steps = graph.input, graph.output, list[tuple[OnnxNode, str, Call]]()
-        batch = {graph.input: 0}
+        self.batch, batch = graph.batch, {graph.input: graph.batch or 0}
         for node in graph.nodes:
             name, module = "", made(graph, node)
             if module is not None:
@@ -61,6 +61,7 @@ class OnnxNetwork(nn.Module):
             call = Call(node, graph, batch)
             self._steps.append((node, name, call))
             call.follow_batch()
+        self.batch_of_output = batch[graph.output]
 
     def _free(self, node: OnnxNode) -> str:
         """A name for a node's module that no other one has."""
@@ -70,12 +71,13 @@ class OnnxNetwork(nn.Module):
         return next(each for n in range(len(names) + 1) if (each := f"{name}_{n}" if n else name) not in names)
 
     def forward(self, x: Tensor) -> Tensor:
-        values: dict[str, Any] = {self._input: x}
+        """The output for inputs x; the batch comes first in both, wherever it is in the file."""
+        values: dict[str, Any] = {self._input: x.movedim(0, self.batch) if self.batch else x}
         for node, name, call in self._steps:
             results = OPERATORS[node.op](call, getattr(self, name) if name else None, values)
             values.update(zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=False))
         found: Tensor = values[self._output]
-        return found
+        return found.movedim(self.batch_of_output, 0) if self.batch_of_output else found
 
 
 def _check_operators(graph: OnnxGraph) -> None:
@@ -109,7 +111,8 @@ def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quant
     reference evaluator of the ``onnx`` package, where that knows all of its operators.
 
     Parameters:
-        sample_inputs: a few inputs, the batch first; asked for where the file leaves a size open beside the batch.
+        sample_inputs: a few inputs, the batch first; asked for where the file leaves a size open beside the batch, and
+            where it has no axis for the batch, which is the axis that these have more.
         quantizers: whether the quantizers of the file say the formats of `export`. Without them values are only clipped
             to their ranges, and weights have the values of the file.
 
@@ -120,17 +123,17 @@ def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quant
     sample = None if sample_inputs is None else np.asarray(sample_inputs, np.float32)
     graph = load(path, None if sample is None else sample.shape, quantizers=quantizers)
     model = OnnxNetwork(graph).eval()
-    shape = graph.shapes[graph.input]
-    x = _like(sample, shape)
+    shape = list(graph.shapes[graph.input])
+    x = _like(sample, (shape.pop(graph.batch or 0), *shape))
     try:
-        wanted = graph.evaluated(x)
+        wanted = graph.evaluated(x, model.batch_of_output)
         with torch.no_grad():
             got = model(torch.tensor(x.copy())).numpy()
     except Refusal:
         raise
     except Exception as error:  # What numpy and torch raise for windows and indices that no tensor has.
-        raise Refusal(f"{path} must be computable for inputs {shape}, but it is not ({reason(error)}); export it again"
-                      ) from None
+        raise Refusal(f"{path} must be computable for inputs {x.shape}, but it is not ({reason(error)}); export it "
+                      "again") from None
     if wanted is not None and (got.shape != wanted.shape or np.abs(got - wanted).max() > TOLERANCE * max(
             1e-30, float(np.abs(wanted).max()))):
         raise AssertionError(f"The module of {path} differs from the file's own function; the import is wrong")

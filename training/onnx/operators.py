@@ -9,12 +9,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from circulant.training.onnx.graph import OnnxGraph, OnnxNode
+from circulant.training.onnx.graph import RECURRENT, OnnxGraph, OnnxNode
 from circulant.training.onnx.modules import bias_behind
 
 __all__ = ["OPERATORS", "Call"]
-
-RECURRENT = ("LSTM", "GRU", "RNN")
 
 SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 """The parameters that ONNX takes without being told, which are torch's."""
@@ -46,7 +44,8 @@ class Call:
         """An input of arithmetic, which may be a constant."""
         name = self.node.inputs[number]
         if name in values:
-            return values[name]
+            x, more = values[name], len(self.result) - len(self.graph.shapes[name])
+            return x.reshape(x.shape[0], *[1] * more, *x.shape[1:]) if self.extra and more > 0 else x
         like = next(iter(values.values()))
         return torch.tensor(np.asarray(self.graph.constants[name])).to(like.device, like.dtype)
 
@@ -65,11 +64,20 @@ class Call:
     def axes(self, number: int = 1) -> list[int] | None:
         """Axes as an attribute or an input, none negative."""
         found = self.option("axes", self.number(number))
-        return None if found is None else [axis % len(self.source) for axis in found]
+        return None if found is None else [self.place(axis) for axis in found]
 
     def axis(self, default: int) -> int:
         """The attribute of that name, not negative."""
-        return int(self.option("axis", default)) % len(self.source)
+        return self.place(self.option("axis", default))
+
+    def place(self, axis: int) -> int:
+        """The axis of the first input that the file means."""
+        return axis % (len(self.source) - self.extra) + self.extra
+
+    @property
+    def extra(self) -> int:
+        """Axes in front that the file does not have."""
+        return int(self.graph.batch is None)
 
     @property
     def source(self) -> tuple[int, ...]:
@@ -85,10 +93,13 @@ class Call:
     def follow_batch(self) -> None:
         """Note which axis of the outputs is that of the batch."""
         node = self.node
+        if self.extra:
+            self.batch.update(dict.fromkeys(node.outputs, 0))
+            return
         first = next(name for name in node.inputs if name in self.batch)
         came = axis = self.batch[first]
         if node.op in RECURRENT:
-            self.batch.update(zip(node.outputs, (2, 1, 1), strict=False))
+            self.batch.update(zip(node.outputs, (0, 0, 0) if self.option("layout", 0) else (2, 1, 1), strict=False))
             return
         if node.op == "Transpose":
             axis = self.permutation.index(came)
@@ -104,7 +115,8 @@ class Call:
 
     @property
     def permutation(self) -> list[int]:
-        return list(self.option("perm", range(len(self.source))[::-1]))
+        given = self.option("perm", range(len(self.source) - self.extra)[::-1])
+        return [0] * self.extra + [axis + self.extra for axis in given]
 
     def batch_of_reshaped(self, came: int) -> int:
         """The axis of the result that has as many values before it and as many in it as the batch had."""
@@ -125,10 +137,14 @@ def _module(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
 
 
 def _recurrent(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
-    """Y (T, directions, N, hidden), and the last states."""
-    out, states = module(call.data(values))
+    """Y (T, directions, N, hidden), and the last states (directions, N, hidden); in layout 1 the batch comes first."""
+    x, first = call.data(values), bool(call.option("layout", 0))
+    out, states = module(x.transpose(0, 1) if first else x)
     ways = 1 + (call.option("direction", "") == "bidirectional")
-    return out.unflatten(-1, (ways, -1)).transpose(1, 2), *(states if isinstance(states, tuple) else (states,))
+    out = out.unflatten(-1, (ways, -1))  # (T, N, directions, hidden)
+    kept = states if isinstance(states, tuple) else (states,)
+    return (out.transpose(0, 1), *(state.transpose(0, 1) for state in kept)) if first else (
+        out.transpose(1, 2), *kept)
 
 
 def _same(call: Call, module: Any, values: dict[str, Any]) -> Any:
@@ -176,13 +192,15 @@ def _gather(call: Call, module: Any, values: dict[str, Any]) -> Any:
 
 def _slice(call: Call, module: Any, values: dict[str, Any]) -> Any:
     """Slice, before opset 10 with attributes; a negative step goes back."""
-    x, rank = call.data(values), len(call.source)
+    x = call.data(values)
     starts, ends = call.option("starts", call.number(1)), call.option("ends", call.number(2))
-    axes = [axis % rank for axis in call.option("axes", call.number(3)) or range(len(starts))]
+    axes = [call.place(axis) for axis in call.option("axes", call.number(3)) or range(len(starts))]
     for axis, start, end, step in zip(axes, starts, ends, call.number(4) or [1] * len(axes), strict=True):
         kept = range(call.source[axis])[start:end:step]
         if len(kept) == call.source[axis] and step == 1:
             continue
+        if not kept:
+            raise call.node.refused("it must leave something of its input; leave out what comes of it")
         if axis == call.batch[call.node.inputs[0]]:
             raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
         x = x.narrow(axis, kept[0], len(kept)) if step == 1 else x[tuple(
@@ -200,13 +218,12 @@ def _concat(call: Call, module: Any, values: dict[str, Any]) -> Any:
 
 
 def _expand(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    """Expand."""
     batch = call.batch[call.node.outputs[0]]
-    return call.data(values).expand([-1 if axis == batch else size for axis, size in enumerate(call.result)])
+    return call.operand(values, 0).expand([-1 if axis == batch else size for axis, size in enumerate(call.result)])
 
 
 def _tile(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    repeats = call.number(1)
+    repeats = [1] * call.extra + call.number(1)
     if repeats[call.batch[call.node.inputs[0]]] != 1:
         raise call.node.refused("it must leave the batch whole, not repeat it; repeat other axes")
     return call.data(values).repeat(repeats)
@@ -255,7 +272,7 @@ def _reduced(call: Call, module: Any, values: dict[str, Any]) -> Any:
     x, axes, keep = call.data(values), call.axes(), bool(call.option("keepdims", 1))
     if not axes and call.option("noop_with_empty_axes", 0):
         return x
-    axes = axes or list(range(len(call.source)))
+    axes = axes or list(range(call.extra, len(call.source)))
     if call.batch[call.node.inputs[0]] in axes:
         raise call.node.refused(f"it must not reduce the batch, axis {call.batch[call.node.inputs[0]]}; name other "
                                 "axes")

@@ -36,8 +36,6 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     if (functions != due and not rectified) or options.get("clip") or options.get("input_forget"):
         raise node.refused(f"its activations must be {', '.join(FUNCTIONS[node.op])} without a clip, not "
                            f"{', '.join(functions)}; train it with those")
-    if options.get("layout", 0):
-        raise node.refused("its layout must be 0, steps before the batch; export it with another opset or exporter")
     names = [*node.inputs, *[""] * 8]
     w, r = (_weights(graph, node, name) for name in names[1:3])
     inputs = graph.shapes[node.inputs[0]][-1]
@@ -121,7 +119,7 @@ def _weights(graph: OnnxGraph, node: OnnxNode, name: str) -> NDArray[Any]:
 def _check_start(graph: OnnxGraph, node: OnnxNode, names: list[str]) -> None:
     """Check lengths and initial states, in this order: none, and zeros."""
     lengths, *states = names
-    if lengths and not _alike(graph, lengths, graph.shapes[node.inputs[0]][0]):
+    if lengths and not _alike(graph, lengths, graph.shapes[node.inputs[0]][node.attributes.get("layout", 0)]):
         raise node.refused("its sequences must all have the length of the input; leave sequence_lens out")
     for name in filter(None, states):
         if not _alike(graph, name, 0):

@@ -218,6 +218,45 @@ def test_arithmetic_that_is_refused(node, shape, constants, message, tmp_path):
         export(from_onnx(written(path, nodes, shape, result, **constants)), floats(2, 4))
 
 
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("output", ["Y", "Y_h"])
+def test_the_batch_is_where_a_recurrent_node_has_it(layout, output, tmp_path):
+    """Steps come first in layout 0. Data has the batch first, and so has what comes out."""
+    names = ["y", ""] if output == "Y" else ["", "y"]
+    node = helper.make_node("GRU", ["x", "W", "R"], names, hidden_size=4, linear_before_reset=1, layout=layout)
+    shape = [2, 5, 3] if layout else [5, 2, 3]
+    path = written(tmp_path / "net.onnx", [node], shape, [None] * (4 if output == "Y" else 3), W=floats(1, 12, 3),
+                   R=floats(1, 12, 4))
+    x = floats(20, 5, 3)
+    model = from_onnx(path, x[:2])
+    assert (model.batch, model.batch_of_output) == ((0, 0) if layout else (1, 2 if output == "Y" else 1))
+    wanted = model.gru_0(torch.tensor(x.swapaxes(0, 1)))[0].detach().numpy().swapaxes(0, 1)
+    got = export(model, x).run(x).real
+    assert abs(got - (wanted if output == "Y" else wanted[:, -1])).max() < 1e-2
+
+
+@pytest.mark.parametrize(("node", "shape", "constants", "wanted"), [
+    (("Relu", ["x"], {}), [6], {}, lambda x: np.maximum(x, 0)),
+    (("Softmax", ["x"], {"axis": 0}), [6], {}, lambda x: x),
+    (("MatMul", ["x", "a"], {}), [2, 6], {"a": np.eye(6, dtype=np.float32)[:, :2] / 2}, lambda x: x[..., :2] / 2),
+    (("Mul", ["x", "a"], {}), [6], {"a": np.arange(6, dtype=np.float32)}, lambda x: x * np.arange(6)),
+    (("ReduceMax", ["x"], {"axes": [0], "keepdims": 0}), [3, 6], {}, lambda x: x.max(1)),
+    (("Transpose", ["x"], {}), [1, 6], {}, lambda x: x.swapaxes(1, 2))], ids=lambda part: str(part)[:12])
+def test_a_file_without_an_axis_for_the_batch_takes_each_sample(node, shape, constants, wanted, tmp_path):
+    op, inputs, options = node
+    path = written(tmp_path / "net.onnx", [helper.make_node(op, inputs, ["y"], **options)], shape,
+                   [None] * (1 if op == "ReduceMax" else len(shape)), **constants)
+    x = floats(9, *shape)
+    network = export(from_onnx(path, x), x)
+    assert abs(network.run(x).real.reshape(9, -1) - wanted(x).reshape(9, -1)).max() < 2e-3
+
+
+def test_what_needs_a_batch_must_have_one(tmp_path):
+    nodes = [helper.make_node("GlobalAveragePool", ["x"], ["y"], name="mean")]
+    with pytest.raises(Refusal, match=r"'mean' .* it must take a batch, for which the file has no axis; give data "):
+        from_onnx(written(tmp_path / "net.onnx", nodes, [1, 3, 4, 4], [None] * 4), floats(2, 1, 3, 4, 4))
+
+
 STATES = {
     "transposed and reshaped": ([helper.make_node("Transpose", ["H"], ["t"], perm=[1, 0, 2]),
                                  helper.make_node("Reshape", ["t", "flat"], ["y"])], ["n", 8], ""),
@@ -227,10 +266,11 @@ STATES = {
     "rectified": ([helper.make_node("Transpose", ["H"], ["t"], perm=[1, 0, 2]),
                    helper.make_node("Reshape", ["t", "flat"], ["r"]), helper.make_node("Relu", ["r"], ["y"])],
                   ["n", 8], ""),
-    "all of them": ([helper.make_node("Relu", ["H"], ["y"])], [2, "n", 4], "output: ?the batch must be its first axis"),
+    "all of them": ([helper.make_node("Relu", ["H"], ["y"])], [2, "n", 4], ""),
     "of one direction": ([helper.make_node("Gather", ["H", "zero"], ["y"], axis=0)], ["n", 4], "indexing with"),
     "cells": ([helper.make_node("Gather", ["C", "zero"], ["y"], axis=0)], ["n", 4], r"indexing with \[0\] is not supp"),
-    "output": ([helper.make_node("Identity", ["H"], ["y"])], [2, "n", 4], "it must be one tensor, not what a recurre"),
+    "output": ([helper.make_node("Identity", ["H"], ["y"])], [2, "n", 4], ""),
+    "cells at the end": ([helper.make_node("Identity", ["C"], ["y"])], [2, "n", 4], "not all that a recurrent layer r"),
 }
 
 
