@@ -326,7 +326,7 @@ def test_each_any_is_counted():
 
 
 LINES = {"circulant": 9_300, "training": 11_900, "sim": 15_250, "hw": 18_450, "boards": 7_500, "benchmarks": 9_100,
-         "examples": 600, "docs": 200, "tests": 47_600}
+         "examples": 600, "docs": 200, "tests": 47_900}
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
 WORDS = {"docs": 61_400, "readme": 900, "changelog": 1_500}
