@@ -1,4 +1,4 @@
-"""Random graphs over vectors or steps: branches that part, cross, and meet in sums and side by side."""
+"""Random graphs over vectors or steps: branches that part, cross, and meet in joins of every kind."""
 from collections.abc import Callable
 from typing import Any
 
@@ -6,53 +6,110 @@ import numpy as np
 
 from circulant.sim.kinds.add import FloatAdd
 from circulant.sim.kinds.concat import FloatConcat
+from circulant.sim.kinds.difference import FloatDifference
+from circulant.sim.kinds.maximum import FloatMaximum
+from circulant.sim.kinds.minimum import FloatMinimum
+from circulant.sim.kinds.product import FloatProduct
+from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.real.float_model import Model
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow
 
-__all__ = ["graph"]
+__all__ = ["WIDE", "graph"]
 
 KINDS = ("linear", "linear", "cell", "scale", "activation", "add", "add", "concat", "concat")
+
+JOINS = {"add": FloatAdd, "product": FloatProduct, "difference": FloatDifference, "maximum": FloatMaximum,
+         "minimum": FloatMinimum}
+
+WIDE = (*KINDS, *JOINS, "slice", "slice", "last")
+"""Kinds of graphs that also have the other joins, ranges of vectors, and layers that give a vector for a sequence."""
 
 WIDEST = 24
 """Values of vectors side by side, at the most."""
 
 
-def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequence: bool, nodes: int) -> Model:
+class _Graph:
+    """A graph that grows.
+
+    Parameters:
+        make: as of `graph`.
+        inputs: by name.
+    """
+
+    def __init__(self, rng: np.random.Generator, make: Callable[..., Any], inputs: dict[str, Flow]) -> None:
+        self.rng, self.make = rng, make
+        self.flows = dict(inputs)
+        self.nodes: list[Node] = []
+
+    def take(self, layer: Any, *sources: str) -> str:
+        self.nodes.append(Node(layer, sources))
+        self.flows[layer.name] = layer.following([self.flows[source] for source in sources])
+        return str(layer.name)
+
+    def fresh(self) -> str:
+        return f"n{len(self.nodes)}"
+
+    def linear(self, source: str, outputs: int, name: str = "") -> str:
+        return self.take(self.make("linear", name or self.fresh(), self.flows[source].size, outputs), source)
+
+    def grow(self, kind: str) -> None:
+        """A node of a kind, or a linear layer, where none of it fits behind those that are drawn."""
+        first = str(self.rng.choice(list(self.flows)))
+        alike = [name for name, flow in self.flows.items() if flow.sequence == self.flows[first].sequence]
+        second = str(self.rng.choice(alike))
+        size, sequence = self.flows[first].size, self.flows[first].sequence
+        if kind in ("scale", "activation") or (kind in ("cell", "last") and sequence):
+            self.take(self.make(kind, self.fresh(), size), first)
+        elif kind in JOINS:
+            if size != self.flows[second].size:
+                second = self.linear(second, size)
+            self.take(JOINS[kind](self.fresh(), size, relu=bool(self.rng.integers(2))), first, second)
+        elif kind == "concat" and size + self.flows[second].size <= WIDEST:
+            self.take(FloatConcat(self.fresh(), (size, self.flows[second].size)), first, second)
+        elif kind == "slice" and size > 1:
+            begin = int(self.rng.integers(size))
+            self.take(FloatSlice(self.fresh(), size, begin, int(self.rng.integers(1, size - begin + 1))), first)
+        else:
+            self.linear(first, int(self.rng.integers(3, 9)))
+
+    def ends(self) -> list[str]:
+        """What nothing takes."""
+        used = {source for node in self.nodes for source in node.sources}
+        return [name for name in self.flows if name not in used]
+
+
+def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequence: bool, nodes: int,
+          wide: bool = False) -> Model:
     """A model whose layers take any that come before; what nothing takes is put side by side in front of the last one.
 
     Parameters:
-        make: a layer from its kind ("linear", "cell", "scale", "activation"), name and values of what comes, and of a
-            linear one the values that it gives.
+        make: a layer from its kind ("linear", "cell", "scale", "activation", "last"), name and values of what comes,
+            and of a linear one the values that it gives. A "last" one gives a vector for a sequence.
         sequence: whether steps of sequences come, with recurrent layers among the nodes.
         nodes: how many there are, besides two at the end.
+        wide: whether all of `WIDE` are drawn, and several inputs and outputs, some of them in the middle.
     """
-    sizes = {"x": int(rng.integers(3, 9))}
-    made: list[Node] = []
-
-    def take(layer: Any, *sources: str) -> str:
-        made.append(Node(layer, sources))
-        sizes[layer.name] = layer.outputs
-        return str(layer.name)
-
-    def fresh() -> str:
-        return f"n{len(made)}"
-
-    while len(made) < nodes:
-        kind = str(rng.choice(KINDS))
-        first, second = (str(rng.choice(list(sizes))) for _ in range(2))
-        if kind in ("scale", "activation") or (kind == "cell" and sequence):
-            take(make(kind, fresh(), sizes[first]), first)
-        elif kind == "add":
-            if sizes[first] != sizes[second]:
-                second = take(make("linear", fresh(), sizes[second], sizes[first]), second)
-            take(FloatAdd(fresh(), sizes[first], relu=bool(rng.integers(2))), first, second)
-        elif kind == "concat" and sizes[first] + sizes[second] <= WIDEST:
-            take(FloatConcat(fresh(), (sizes[first], sizes[second])), first, second)
-        else:
-            take(make("linear", fresh(), sizes[first], int(rng.integers(3, 9))), first)
-    used = {source for node in made for source in node.sources}
-    ends = [each for each in sizes if each not in used]
-    last = take(FloatConcat("ends", tuple(sizes[each] for each in ends)), *ends) if len(ends) > 1 else ends[0]
-    take(make("linear", "out", sizes[last], 3), last)
-    return Model(name, (Input("x", Flow(sizes["x"], sequence=sequence)),), tuple(made), ("out",))
+    inputs = {"x": Flow(int(rng.integers(3, 9)), sequence=sequence)}
+    for n in range(int(rng.integers(3)) if wide else 0):
+        inputs[f"x{n}"] = Flow(int(rng.integers(3, 9)), sequence=sequence and bool(rng.integers(3)))
+    grown = _Graph(rng, make, inputs)
+    while len(grown.nodes) < nodes:
+        grown.grow(str(rng.choice(WIDE if wide else KINDS)))
+    if not wide:
+        ends = grown.ends()
+        sizes = tuple(grown.flows[end].size for end in ends)
+        last = grown.take(FloatConcat("ends", sizes), *ends) if len(ends) > 1 else ends[0]
+        grown.linear(last, 3, "out")
+        return Model(name, (Input("x", inputs["x"]),), tuple(grown.nodes), ("out",))
+    outputs = [grown.linear(end, 3) if end in inputs else end for end in grown.ends()]
+    for steps in (True, False):
+        alike = [end for end in outputs if grown.flows[end].sequence == steps]
+        sizes = tuple(grown.flows[end].size for end in alike)
+        if len(alike) > 1 and sum(sizes) <= 2 * WIDEST and rng.integers(2):
+            both = grown.take(FloatConcat(f"ends{int(steps)}", sizes), *alike)
+            outputs = [end for end in outputs if end not in alike] + [grown.linear(both, 3)]
+    middle = str(rng.choice([node.name for node in grown.nodes]))
+    if rng.integers(2) and middle not in outputs:
+        outputs.insert(0, middle)
+    return Model(name, tuple(Input(*each) for each in inputs.items()), tuple(grown.nodes), tuple(outputs))

@@ -93,6 +93,7 @@ class Device:
             raise Refusal(f"A design on a board must take one sequence at a time, not {manifest.streams} in turn; "
                           "generate it with hardware.streams=1")
         body = design.read(folder)
+        design.require_single(body, "A host over a serial line")
         self._formats = [Format(body[port]["format"]["width"], body[port]["format"]["frac"])
                          for port in ("input", "output")]
         hello = self.hello()

@@ -10,6 +10,7 @@ from circulant.boards.absorb import absorb
 from circulant.boards.levels import Netlist, Way
 from circulant.boards.synthesis import Synthesis, manifest, synthesize
 from circulant.boards.tools import find, run
+from circulant.sim import design
 from circulant.sim.files import temporaries
 from circulant.sim.refusal import Refusal, ToolError, nearest
 
@@ -71,6 +72,7 @@ def wrapper(described: dict[str, Any]) -> str:
 
     All its ports end in registers, so that no path to a pin counts.
     """
+    design.require_single(described, "The wrapper that is placed and routed")
     width = {name: described[name]["elements_per_beat"] * described[name]["container_bits"]
              for name in ("input", "output")}
     source, sink = described["input"]["prefix"], described["output"]["prefix"]

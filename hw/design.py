@@ -159,6 +159,13 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have at most {WORD} streams, one for each bit of a word, not "
                       f"{streams}; interleave fewer")
+    if reloadable and network.many:
+        raise Refusal(f"A reloadable design must have one input and one output, but network {network.name!r} has "
+                      f"{len(network.inputs)} and {len(network.outputs)}; set hardware.reloadable to false")
+    if bus != "none" and network.many:
+        raise Refusal(f"A wrapper for a bus must be around a design with one input and one output, but network "
+                      f"{network.name!r} has {len(network.inputs)} and {len(network.outputs)}; set hardware.bus to "
+                      "'none'")
     fixed = [layer for layer in network.stages if not loadable(layer)]
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have only recurrent and fully connected layers, but layer "
@@ -227,8 +234,25 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
 
+    def named(name: str, several: bool) -> Json:
+        return {"name": name} if several else {}
+
+    entries = {each.given.name: port(each.prefix, each.form, each.block, each.size)
+               | ({"pixels": each.pixels} if each.given.flow.grid is not None else {})
+               | named(each.given.name, len(network.inputs) > 1) for each in top.entries}
+    exits = {each.name: port(each.prefix, each.form, each.block, network.flows[each.name].size)
+             | {"per": "step" if network.gives_steps(each.name) else "sequence"}
+             | ({"vectors": network.vectors_of(each.name)} if network.vectors_of(each.name) > 1 else {})
+             | named(each.name, len(network.outputs) > 1) for each in top.exits}
+    for each in network.inputs:
+        if each != network.leading:
+            pixels = entries[each.name].get("pixels", 1)
+            entries[each.name] |= {"per": "step" if each.flow.sequence else "sequence"} | (
+                {"vectors": each.flow.pixels // pixels} if each.flow.grid is not None else {})
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
-    over_images = network.flow.grid is not None
+    over_images = network.leading.flow.grid is not None
+    further: Json = {what: [entry for name, entry in ports.items() if name != first] for what, ports, first in (
+        ("more_inputs", entries, network.leading.name), ("more_outputs", exits, network.result)) if len(ports) > 1}
     times = repeats(network)
     late = sample_latencies(network, plans, top.blocks)
     # An image is one sample, whatever steps its rows become.
@@ -238,11 +262,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst", "ports": port_list(top.signature),
-        "input": port("s_axis", network.input_format, top.input_block, network.flow.size * top.pixels)
-        | ({"pixels": top.pixels} if over_images else {}),
-        "output": port("m_axis", network.output_format, top.output_block, network.end.size)
-        | {"per": "step" if network.per_step else "sequence"}
-        | ({"vectors": network.output_vectors} if network.output_vectors > 1 else {}),
+        "input": entries[network.leading.name], "output": exits[network.result],
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},
@@ -250,7 +270,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.stages, plans, work, times, strict=True)],
-    } | ({} if network.arrangement.chain else {"estimates": ["cycles"]}) | _repeats(network, plans) | more
+    } | ({} if network.arrangement.chain else {"estimates": ["cycles"]}) | _repeats(network, plans) | more | further
 
 
 def _times(entry: Json, times: int) -> Json:

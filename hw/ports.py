@@ -2,7 +2,7 @@
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import Out, Signature
 
-from circulant.hw.emit.comments import PORTS
+from circulant.hw.emit.comments import NAMED, PORTS
 from circulant.sim.artifact import Json
 
 __all__ = ["MEANINGS", "port_list"]
@@ -55,5 +55,16 @@ def port_list(signature: Signature) -> list[Json]:
     members = {name: (member.flow, Shape.cast(member.shape).width) for name, member in signature.members.items()}
     found = {"clk": ("in", 1), "rst": ("in", 1)} | {
         name: ("out" if flow is Out else "in", bits) for name, (flow, bits) in members.items()}
-    return [{"name": name, "direction": found[name][0], "bits": found[name][1], "meaning": meaning}
-            for name, meaning in MEANINGS.items() if name in found]
+    order = list(MEANINGS)
+    known = {name: NAMED.sub(r"\1_\2", name) for name in found}
+    return [{"name": name, "direction": found[name][0], "bits": found[name][1], "meaning": MEANINGS[known[name]]}
+            for name in sorted((name for name in found if known[name] in order), key=lambda name: _place(name, known))]
+
+
+def _place(name: str, known: dict[str, str]) -> tuple[int, str, int]:
+    """The place of a port in the list: the signals of one of several streams stand together."""
+    order = list(MEANINGS)
+    at = order.index(known[name])
+    if known[name] == name:
+        return at, "", 0
+    return order.index(f"{name[0]}_axis_tdata"), name.rpartition("_")[0], at

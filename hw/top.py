@@ -1,4 +1,4 @@
-"""The accelerator: the layers in a row between two AXI4-Stream ports."""
+"""The accelerator: the graph of the layers between AXI4-Stream ports, one for each of its inputs and outputs."""
 import math
 from collections.abc import Sequence
 
@@ -26,6 +26,7 @@ from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
+from circulant.sim.refusal import Refusal
 
 __all__ = ["KINDS", "Top", "container_bits", "images"]
 
@@ -52,6 +53,110 @@ def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: C
     return wired(network.arrangement, plans, Site(gives=pixels if aside else 1, steps=steps, config=config))
 
 
+SIGNALS = ("tdata", "tvalid", "tready", "tlast")
+
+
+def _prefixes(side: str, names: Sequence[str]) -> list[str]:
+    """The prefixes of the signals of ports: "s_axis" or "m_axis", and the names of the inputs or outputs, where there
+    are several.
+
+    Raises:
+        Refusal: when the signals of two would have one name.
+    """
+    if len(names) == 1:
+        return [f"{side}_axis"]
+    found = [f"{side}_axis_{name.replace('.', '_')}" for name in names]
+    for name, prefix in zip(names, found, strict=True):
+        if found.count(prefix) > 1:
+            raise Refusal(f"The ports of a circuit must have different names, but two are {prefix}; rename {name!r}")
+    return found
+
+
+class _Entry:
+    """An input of a network, and what stands behind its port: what guards the frames that come.
+
+    Members:
+        at: the number of the input among the sources of stages.
+        part: what its parts in the circuit are called after.
+        flags: by the name of a port of `Top` what it says of these frames; once they are guarded.
+    """
+
+    def __init__(self, network: Network, n: int, prefix: str, units: Sequence[Unit], pixels: int,
+                 max_steps: int | None) -> None:
+        self.given, self.at = network.inputs[n], INPUT - n
+        flow, arranged = self.given.flow, network.arrangement
+        self.form = network.formats[self.given.name]
+        self.prefix = prefix
+        self.part = "entry" if len(network.inputs) == 1 else f"entry_{self.prefix.removeprefix('s_axis_')}"
+        self._suffix = self.part.removeprefix("entry")
+        takers = [inputs(units[at])[arranged.sources[at].index(self.at)]
+                  for at in dict.fromkeys(arranged.readers(self.at))]
+        self.block = min(map(values, takers))
+        self.shape = next(each.payload.shape() for each in takers if values(each) == self.block)
+        self.pixels = pixels if flow.grid is not None else 1
+        self.size = flow.size * self.pixels  # of a vector
+        self._limit = max_steps if flow.sequence else None
+        self.frame: FrameGuard | None = None
+        if not flow.sequence or self.size > self.block:
+            vectors = 1 if flow.grid is None else math.prod(flow.grid) // self.pixels
+            self.frame = FrameGuard(self.shape, size=self.size, vectors=None if flow.sequence else vectors)
+        self.members = dict(zip((f"{self.prefix}_{signal}" for signal in SIGNALS), (
+            In(self.block * container_bits(self.form.width)), In(1), Out(1), In(1)), strict=True))
+        self.flags: dict[str, Signal] = {}
+
+    def guard(self, m: Module, head: stream.Interface) -> stream.Interface:
+        """The stream in front of what guards another one."""
+        if self._limit is not None:
+            m.submodules[f"limit{self._suffix}"] = limit = Limit(
+                head.payload.shape(), blocks=-(-self.given.flow.size // self.block), steps=self._limit)
+            connect(m, limit.o, head)
+            self.flags["overflow"] = limit.overflow
+            head = limit.i
+        if self.frame is not None:
+            m.submodules[f"frame{self._suffix}"] = self.frame
+            connect(m, self.frame.o, head)
+            self.flags["malformed"] = self.frame.malformed
+            head = self.frame.i
+        return head
+
+    def connect(self, m: Module, top: wiring.Component, head: stream.Interface) -> None:
+        """Values of the port, in their containers, become those of a stream."""
+        data, valid, ready, last = (getattr(top, name) for name in self.members)
+        width = self.form.width
+        for j in range(min(self.size, self.block)):
+            value = data.word_select(j, container_bits(width))[:width].as_signed()
+            m.d.comb += head.payload.data[j].eq(value)
+        m.d.comb += [
+            head.valid.eq(valid), head.payload.last.eq(last),
+            ready.eq(head.ready),
+        ]
+
+
+class _Exit:
+    """An output of a network, and its port."""
+
+    def __init__(self, network: Network, n: int, prefix: str, units: Sequence[Unit]) -> None:
+        self.name, at = network.outputs[n], network.arrangement.outputs[n]
+        self.form = network.formats[self.name]
+        self.prefix = prefix
+        self.block = values(units[at].o)
+        self.members = dict(zip((f"{self.prefix}_{signal}" for signal in SIGNALS), (
+            Out(self.block * container_bits(self.form.width)), Out(1), In(1), Out(1)), strict=True))
+
+    def connect(self, m: Module, top: wiring.Component, tail: stream.Interface) -> None:
+        """Values of a stream become those of the port, in their containers."""
+        data, valid, ready, last = (getattr(top, name) for name in self.members)
+        bits, before = container_bits(self.form.width), self.prefix.replace("_axis", "")
+        for j in range(self.block):
+            extended = Signal(signed(bits), name=f"{before}_value_{j}")
+            m.d.comb += [
+                extended.eq(Value.cast(tail.payload.data[j])), data.word_select(j, bits).eq(extended)]
+        m.d.comb += [
+            valid.eq(tail.valid), last.eq(tail.payload.last),
+            tail.ready.eq(ready),
+        ]
+
+
 class Top(wiring.Component):
     """A network as hardware; equals `sim.golden.network.Network.run_integers`.
 
@@ -65,6 +170,9 @@ class Top(wiring.Component):
     filled up with zeros, a sequence to the end of its vector; of an image or a vector that ends too late, what is too
     much is dropped up to its tlast. A sequence whose vectors are a beat each cannot be misframed, and has no such flag.
 
+    Of several inputs and outputs each is a stream of its own, called after it; it equals `Network.compute`. A host has
+    to serve each whatever the others do: what one is kept back by may wait for another.
+
     A network with a bidirectional layer needs whole sequences. One of more than ``max_steps`` vectors is cut behind
     each ``max_steps`` of them where it comes in, and its parts are sequences of their own.
 
@@ -75,7 +183,8 @@ class Top(wiring.Component):
             forward, states saved and restored.
 
     Members:
-        s_axis_tdata … m_axis_tlast: the two streams; `circulant.hw.ports.MEANINGS` describes each port.
+        s_axis_tdata … m_axis_tlast: the two streams; `circulant.hw.ports.MEANINGS` describes each port. Of several
+            inputs or outputs s_axis_NAME_tdata … m_axis_NAME_tlast.
         overflow: only with a bidirectional layer over sequences.
         malformed: not for sequences of vectors of one beat.
         cfg_addr … cfg_rvalid: the configuration port, see `Config`.
@@ -86,37 +195,38 @@ class Top(wiring.Component):
     def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128,
                  reloadable: bool = False) -> None:
         self._network = network
+        entering, leaving = (_prefixes(side, names) for side, names in (
+            ("s", [each.name for each in network.inputs]), ("m", network.outputs)))
         self.config = config = Config(streams=streams_of(plans)) if reloadable else None
         paired = any(isinstance(layer, Bidirectional) for layer in network.stages)
-        limited = paired and network.flow.grid is None  # The sequences that images become are of one length.
+        limited = paired and network.sequence  # The sequences that images become are of one length.
         self.max_steps = max_steps if limited else None
         self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
-                             config)
+                            config)
         self.shared = [SharedArray(each.programs[0].whole, name=f"shared{n or ''}", count=len(each.layers),
                                    in_turn=each.in_turn, config=config)
                        for n, each in enumerate(sharings(plans))]
-        self._takers = [inputs(self.units[at])[network.arrangement.sources[at].index(INPUT)]
-                        for at in dict.fromkeys(network.arrangement.readers(INPUT))]
-        first = min((each.payload.shape() for each in self._takers), key=lambda each: each.members["data"].length)
-        last = self.units[-1].o.payload.shape()
-        self._first = first
-        self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
-        self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
-        self._size = network.flow.size * self.pixels  # of a vector
-        self._frame: FrameGuard | None = None
-        if not network.sequence or self._size > self.input_block:
-            grid = network.flow.grid
-            vectors = 1 if grid is None else math.prod(grid) // self.pixels
-            self._frame = FrameGuard(first, size=self._size, vectors=None if network.sequence else vectors)
+        pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
+        self.entries = [_Entry(network, n, prefix, self.units, pixels, self.max_steps)
+                        for n, prefix in enumerate(entering)]
+        self.exits = [_Exit(network, n, prefix, self.units) for n, prefix in enumerate(leaving)]
         super().__init__({
-            "s_axis_tdata": In(self.input_block * container_bits(network.input_format.width)),
-            "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),
-            "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
-            "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
+            **{name: member for entry in self.entries for name, member in entry.members.items()},
+            **{name: member for end in self.exits for name, member in end.members.items()},
             **({"overflow": Out(1)} if limited else {}),
-            **({} if self._frame is None else {"malformed": Out(1)}),
+            **({"malformed": Out(1)} if any(each.frame is not None for each in self.entries) else {}),
             **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
+
+    @property
+    def input_block(self) -> int:
+        """Values of a beat of the first input."""
+        return self.entries[0].block
+
+    @property
+    def output_block(self) -> int:
+        """Values of a beat of the first output."""
+        return self.exits[0].block
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
@@ -135,10 +245,10 @@ class Top(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        network, units = self._network, self.units
+        units = self.units
 
         # The layers, each behind those that it takes.
-        head, between = self._wire(m, None if self.config else platform)
+        inner, tails, between = self._wire(m, None if self.config else platform)
 
         # The arrays that layers share, each with those that follow each other.
         asking = iter([getattr(unit, name) for unit in units for name in unit.signature.members
@@ -149,59 +259,50 @@ class Top(wiring.Component):
             for port in shared.ports:
                 wiring.connect(m, next(asking), port)
 
-        # What guards the way in: sequences that are not too long, frames that end where they may.
-        tail = units[-1].o
-        if self.max_steps is not None:
-            m.submodules.limit = limit = Limit(
-                head.payload.shape(), blocks=-(-network.flow.size // self.input_block), steps=self.max_steps)
-            connect(m, limit.o, head)
-            m.d.comb += self.overflow.eq(limit.overflow)
-            head = limit.i
-        if self._frame is not None:
-            m.submodules.frame = frame = self._frame
-            connect(m, frame.o, head)
-            m.d.comb += self.malformed.eq(frame.malformed)
-            head = frame.i
+        # What guards the ways in: sequences that are not too long, frames that end where they may.
+        heads = [entry.guard(m, head) for entry, head in zip(self.entries, inner, strict=True)]
+        for flag in ("overflow", "malformed"):
+            raised = [each.flags[flag] for each in self.entries if flag in each.flags]
+            if raised:
+                m.d.comb += getattr(self, flag).eq(raised[0] if len(raised) == 1 else Cat(raised).any())
 
         # The AXI4-Stream ports: values in containers of whole bytes.
-        width = network.input_format.width
-        for j in range(min(self._size, self.input_block)):
-            value = self.s_axis_tdata.word_select(j, container_bits(width))[:width].as_signed()
-            m.d.comb += head.payload.data[j].eq(value)
-        m.d.comb += [
-            head.valid.eq(self.s_axis_tvalid), head.payload.last.eq(self.s_axis_tlast),
-            self.s_axis_tready.eq(head.ready),
-        ]
-        bits = container_bits(network.output_format.width)
-        for j in range(self.output_block):
-            extended = Signal(signed(bits), name=f"m_value_{j}")
-            m.d.comb += [
-                extended.eq(Value.cast(tail.payload.data[j])), self.m_axis_tdata.word_select(j, bits).eq(extended)]
-        m.d.comb += [
-            self.m_axis_tvalid.eq(tail.valid), self.m_axis_tlast.eq(tail.payload.last),
-            tail.ready.eq(self.m_axis_tready),
-        ]
+        for entry, head in zip(self.entries, heads, strict=True):
+            entry.connect(m, self, head)
+        for each, tail in zip(self.exits, tails, strict=True):
+            each.connect(m, self, tail)
         if self.config is not None:
-            self._configure(m, self.config, head, between)
+            self._configure(m, self.config, heads[0], between)
         return m
 
-    def _wire(self, m: Module, platform: Platform) -> tuple[stream.Interface, list[stream.Interface]]:
-        """Add the units and what joins them; returns the stream that the input goes into, and those between units."""
+    def _wire(self, m: Module, platform: Platform
+              ) -> tuple[list[stream.Interface], list[stream.Interface], list[stream.Interface]]:
+        """Add the units and what joins them; returns the streams that the inputs go into, those that the outputs come
+        from, and those between units."""
         network, units, arranged = self._network, self.units, self._network.arrangement
         if arranged.chain:
-            return units[0].i, [*(unit.o for unit in units), *link(m, network.stages, units, platform)]
+            return [units[0].i], [units[-1].o], [*(unit.o for unit in units), *link(m, network.stages, units, platform)]
         for layer, unit in zip(network.stages, units, strict=True):
             m.submodules[layer.name] = separate_module(platform, unit, f"circulant_layer_{layer.name}")
-        head = stream.Signature(self._first).create(path=("entry",))
-        for at in range(INPUT, len(units) - 1):
+        tails: dict[int, stream.Interface] = {}
+
+        def part(at: int, source: stream.Interface, size: int, width: int, name: str) -> None:
             sinks = [taken for n, sources in enumerate(arranged.sources)
-                     for taken, source in zip(inputs(units[n]), sources, strict=True) if source == at]
-            if at == INPUT:
-                parted(m, head, sinks, size=network.flow.size, width=network.input_format.width, name="entry")
-            else:
-                layer = network.stages[at]
-                parted(m, units[at].o, sinks, size=layer.outputs, width=layer.output_format.width, name=layer.name)
-        return head, [unit.o for unit in units]
+                     for taken, each in zip(inputs(units[n]), sources, strict=True) if each == at]
+            if at in arranged.outputs:
+                tails[at] = source
+                if not sinks:
+                    return
+                tails[at] = stream.Signature(source.payload.shape()).create(path=(f"{name}_out",))
+                sinks.append(tails[at])
+            parted(m, source, sinks, size=size, width=width, name=name)
+
+        heads = [stream.Signature(entry.shape).create(path=(entry.part,)) for entry in self.entries]
+        for entry, head in zip(self.entries, heads, strict=True):
+            part(entry.at, head, entry.given.flow.size, entry.form.width, entry.part)
+        for at, (layer, unit) in enumerate(zip(network.stages, units, strict=True)):
+            part(at, unit.o, layer.outputs, layer.output_format.width, layer.name)
+        return heads, [tails[at] for at in arranged.outputs], [unit.o for unit in units]
 
     def _configure(self, m: Module, config: Config, head: stream.Interface,
                    between: list[stream.Interface]) -> None:
@@ -211,7 +312,7 @@ class Top(wiring.Component):
         m.d.sync += entering.eq(head.valid & ~head.ready)
         holds: Value = config.hold & ~entering
         if self.max_steps is None:
-            filling = [] if self._frame is None else [self._frame.busy]
+            filling = [each.frame.busy for each in self.entries if each.frame is not None]
             busy: Value = Cat(*(unit.busy for unit in self.units), *(each.valid for each in between), *filling).any()
         else:
             inside, busy = self._sequences(m, self.units[0].i, self.units[-1].o)

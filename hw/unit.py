@@ -153,11 +153,11 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
     for n, (layer, plan, sources) in enumerate(zip(stages.each, plans, stages.sources, strict=True)):
         readers = stages.readers(n)
         product = getattr(stages.each[readers[0]], "product", None) if len(readers) == 1 else None
-        sizes = [values(found[source].o) for source in sources if source != INPUT]
+        sizes = [values(found[source].o) for source in sources if source > INPUT]
         here = replace(site, wanted=product.block_size if product else 1, k=min(sizes, default=site.k),
                        pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1,
                        single=single(stages.come[n]), beside=tuple(stages.beside(n)) if len(sources) > 1 else (),
-                       marked=site.marked if not readers else any(
+                       marked=(site.marked and (not readers or n in stages.outputs)) or any(
                            heeds_marks(stages.each[each], single=single(stages.come[each])) for each in readers))
         found.append(unit(layer, plan, here))
     return found

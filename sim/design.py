@@ -28,7 +28,7 @@ from circulant.sim.files.schema import (
 from circulant.sim.passes.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
 from circulant.sim.refusal import Refusal
 
-__all__ = ["CYCLES", "KIND", "MANIFEST", "RESOURCES", "VERSION", "hashes", "ports", "read"]
+__all__ = ["CYCLES", "KIND", "MANIFEST", "RESOURCES", "VERSION", "hashes", "ports", "read", "require_single"]
 
 KIND = "circulant-design"
 VERSION = 2
@@ -40,6 +40,10 @@ _PORT = {"prefix": _IDENTIFIER, "elements_per_beat": EXTENT, "container_bits": I
 
 CYCLES = Number(0, 1e12)
 """Clock cycles of a plan or a measurement: hours, at any clock."""
+
+_FURTHER = Listing(Table({**_PORT, "name": NAME, "per": Choice(("step", "sequence"))},
+                         {"vectors": EXTENT, "pixels": EXTENT}, open=True), 1, 1000)
+"""Ports of a design beside its first input and output."""
 
 _MANY = Int(1, 1 << 40)
 _ALIKE = Listing(_MANY, 3, 3)
@@ -58,11 +62,13 @@ _SIGNAL = Table({"name": _IDENTIFIER, "direction": Choice(("in", "out")), "bits"
 MANIFEST = Table({
     "network": SHA, "top": _IDENTIFIER, "clock": _IDENTIFIER, "reset": _IDENTIFIER,
     "verilog": Listing(_FILE, 1, 1000), "images": Listing(_FILE), "files": Mapped(SHA),
-    "input": Table(_PORT, {"pixels": EXTENT}, open=True),
-    "output": Table({**_PORT, "per": Choice(("step", "sequence"))}, {"vectors": EXTENT}, open=True),
+    "input": Table(_PORT, {"pixels": EXTENT, "name": NAME}, open=True),
+    "output": Table(
+        {**_PORT, "per": Choice(("step", "sequence"))}, {"vectors": EXTENT, "name": NAME}, open=True),
     "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)),
     "layers": Listing(Table({"cycles": CYCLES}, {"kind": Text(100), "limit": Text()}, open=True)),
 }, {"ports": Listing(_SIGNAL), "resources": RESOURCES, "name": NAME, "over_images": Flag(),
+    "more_inputs": _FURTHER, "more_outputs": _FURTHER,
     "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT,
     **dict.fromkeys(("latency_spaced", "latency_contiguous"), Null(Int(0, 1 << 40))),
     "estimates": Listing(Text(100)), "repeats": Table({"after": EXTENT, "steps": EXTENT}),
@@ -103,7 +109,9 @@ def ports(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     found = {port["name"]: port for port in body.get("ports", [])}
     wanted = {body["clock"]: ("in", 1), body["reset"]: ("in", 1)}
-    for stream, ends in ((body["input"], ("in", "out")), (body["output"], ("out", "in"))):
+    into, out = ("in", "out"), ("out", "in")
+    for stream, ends in ((body["input"], into), *((each, into) for each in body.get("more_inputs", ())),
+                         (body["output"], out), *((each, out) for each in body.get("more_outputs", ()))):
         width = stream["elements_per_beat"] * stream["container_bits"]
         wanted |= {f"{stream['prefix']}_{signal}": (ends[against], width if signal == "tdata" else 1)
                    for signal, against in _SIGNALS.items()}
@@ -112,6 +120,19 @@ def ports(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             raise Refusal(f"The manifest of a design must name its port {name} ({port[0]}, {port[1]} bits), but it "
                           "does not, or as another one; generate the design again")
     return found
+
+
+def require_single(body: Mapping[str, Any], what: str) -> None:
+    """
+    Parameters:
+        what: it is for, which takes a design with one input and one output alone.
+
+    Raises:
+        Refusal: when the design has more of them.
+    """
+    if more := [port["name"] for name in ("more_inputs", "more_outputs") for port in body.get(name, ())]:
+        raise Refusal(f"{what} takes a design with one input and one output, but this one also has {', '.join(more)}; "
+                      "connect its streams in a design of your own")
 
 
 def _check(file: Path, sha: str, path: Path) -> None:

@@ -1,5 +1,6 @@
 """Test vectors: integer inputs and the outputs that the golden model expects, in ``vectors.npz``."""
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ class Vectors:
     Parameters:
         network: hash of the network that computed the outputs.
         lengths: (N,), the steps of each sequence, beyond which inputs and outputs do not count; None where all have T.
+        more_inputs, more_outputs: those of further inputs and outputs of the network, by name.
 
     Raises:
         Refusal: when they are no integers of 64 bits or less, or the counts of inputs and outputs differ; as
@@ -45,16 +47,19 @@ class Vectors:
     outputs: Integers
     network: str
     lengths: Lengths | None = None
+    more_inputs: Mapping[str, Integers] = field(default_factory=dict)
+    more_outputs: Mapping[str, Integers] = field(default_factory=dict)
 
     KIND = "circulant-vectors"
     VERSION = 2
 
     def __post_init__(self) -> None:
-        for name, values in (("inputs", self.inputs), ("outputs", self.outputs)):
+        for name, values in (("inputs", self.inputs), ("outputs", self.outputs), *self.more_inputs.items(),
+                             *self.more_outputs.items()):
             require_integers(f"The {name} of vectors", values)
-        if len(self.inputs) != len(self.outputs):
-            raise Refusal(f"Vectors must have as many outputs as inputs, not {len(self.outputs)} and "
-                          f"{len(self.inputs)}; make them again with Network.vectors")
+            if len(self.inputs) != len(values):
+                raise Refusal(f"Vectors must have as many outputs as inputs, not {len(values)} and "
+                              f"{len(self.inputs)}; make them again with Network.vectors")
         if self.lengths is not None:
             check_lengths("Vectors", self.lengths, self.inputs.shape)
 
@@ -77,14 +82,19 @@ class Vectors:
         if not samples:
             return self
         return replace(self, inputs=self.inputs[:samples], outputs=self.outputs[:samples],
-                       lengths=None if self.lengths is None else self.lengths[:samples])
+                       lengths=None if self.lengths is None else self.lengths[:samples],
+                       more_inputs={port: values[:samples] for port, values in self.more_inputs.items()},
+                       more_outputs={port: values[:samples] for port, values in self.more_outputs.items()})
 
     @public
     def save(self, path: str | Path) -> str:
         """Write ``vectors.npz``; returns its hash."""
         lengths = {} if self.lengths is None else {"lengths": self.lengths}
-        return artifact.write_npz(path, self.KIND, self.VERSION,
-                                  {"inputs": self.inputs, "outputs": self.outputs, **lengths}, network=self.network)
+        more = {f"{what} {name}": values for what, given in (("inputs", self.more_inputs),
+                                                             ("outputs", self.more_outputs))
+                for name, values in given.items()}
+        return artifact.write_npz(path, self.KIND, self.VERSION, {
+            "inputs": self.inputs, "outputs": self.outputs, **lengths, **more}, network=self.network)
 
     @classmethod
     @public
@@ -98,4 +108,6 @@ class Vectors:
         arrays, meta = artifact.read_npz(path, cls.KIND, cls.VERSION, Table({"network": Text(64)}, open=True))
         if missing := {"inputs", "outputs"} - arrays.keys():
             raise Refusal(f"{path} must hold 'inputs' and 'outputs', but {min(missing)!r} is missing; write it again")
-        return cls(arrays["inputs"], arrays["outputs"], meta["network"], arrays.get("lengths"))
+        more = ({name.partition(" ")[2]: values for name, values in arrays.items() if name.startswith(f"{what} ")}
+                for what in ("inputs", "outputs"))
+        return cls(arrays["inputs"], arrays["outputs"], meta["network"], arrays.get("lengths"), *more)

@@ -128,6 +128,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     """
     folder, out, start = Path(folder), Path(out), time.monotonic()
     described = design.read(folder)
+    design.require_single(described, "The flow for standard cells")
     if vectors is not None:
         fitted(Manifest.load(folder), vectors.first(samples))
     program()

@@ -28,6 +28,7 @@ class LinkedDesign(wiring.Component):
     """
 
     def __init__(self, manifest: Mapping[str, Any], *, divisor: int) -> None:
+        design.require_single(manifest, "A bitstream with a link to a host")
         self._ports = design.ports(manifest)
         self._top, self._divisor = manifest["top"], divisor
         self._clock, self._reset = manifest["clock"], manifest["reset"]

@@ -67,6 +67,7 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
                       "as clock_mhz")
     folder = Path(folder)
     manifest, body = Manifest.load(folder), design.read(folder)
+    design.require_single(body, "The integration kit")
     if "ports" not in body:
         raise Refusal(f"{folder / 'manifest.json'} must list the ports of the design, but it is of an earlier version; "
                       "generate the design again")

@@ -239,7 +239,8 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     design = design_of(network, **options(run.experiment, network))
     fit_of(run.experiment.board.device, design.manifest["resources"])
     design.write(run.path("hardware"))
-    write_kit(run.path("hardware"), vectors, clock_mhz=clock(run.experiment) or CLOCK_MHZ)
+    if not network.many:  # The kit is of two streams.
+        write_kit(run.path("hardware"), vectors, clock_mhz=clock(run.experiment) or CLOCK_MHZ)
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,

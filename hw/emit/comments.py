@@ -17,6 +17,9 @@ from circulant.hw.emit.declarations import Notes
 __all__ = ["components", "meaning", "notes", "source"]
 
 COLUMNS = 117
+NAMED = re.compile(r"^([sm]_axis)_\w+_(t(?:data|valid|ready|last))$")
+"""A signal of one of several inputs or outputs, which it is called after."""
+
 PORTS = {"clk": "clock", "rst": "reset, synchronous, active high"}
 """Meanings of the ports that every module with registers has."""
 PARAGRAPHS = 2
@@ -73,8 +76,8 @@ def _said(holder: object, names: Sequence[str]) -> str:
     described = _described(holder)
     if below and (text := described.get(".".join(names))):
         return f"{first}: {_plain(text)}"
-    text = described.get(first) or next((text for name, text in described.items() if name.endswith("…")
-                                         and first.startswith(name[:-1])), "")
+    text = described.get(first) or described.get(NAMED.sub(r"\1_\2", first)) or next(
+        (text for name, text in described.items() if name.endswith("…") and first.startswith(name[:-1])), "")
     if reference := REFERENCE.search(text):
         referred = _referred(holder, reference[1])
         if below and referred and (within := _said(referred, below)):

@@ -46,6 +46,8 @@ def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[t
     That of a sequence depends on its length and on what the one before has left: the figure, of 12 to 32 steps behind a
     reset, is named in ``estimates``. None where that of a layer is not known; for the parameters see `sample_latency`.
     """
+    if network.many:
+        return {"latency_spaced": None, "latency_contiguous": None}
     spaced = sample_latency(network, plans, blocks)
     found = None if spaced is None else _contiguous(network, plans, blocks, spaced)
     return {"latency_spaced": spaced, "latency_contiguous": found,
@@ -95,7 +97,7 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
         plans: of the layers.
         blocks: for each layer the values of a block that comes and of one that leaves.
     """
-    if (network.flow.grid is not None or not network.arrangement.chain
+    if (network.many or network.flow.grid is not None or not network.arrangement.chain
             or any(within(layer) for layer in network.stages)):
         return None
     sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]

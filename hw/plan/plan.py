@@ -56,7 +56,7 @@ def each_step(network: Network) -> list[bool]:
 def repeats(network: Network) -> list[int]:
     """For each layer how often its cycles pass for a sample: once, but behind images for each step of the sequence that
     their rows become. Where sequences come in, whose length is open, samples are steps."""
-    found, times, images = [], 1, network.flow.grid is not None
+    found, times, images = [], 1, not network.sequence
     for stage, come in zip(network.stages, network.arrangement.come, strict=True):
         found.append(times if come.sequence and images else 1)
         if come.grid is not None and getattr(stage, "rows", False):
@@ -205,7 +205,8 @@ def _ladders(network: Network, multipliers: int, streams: int, levels: int, obje
     require_positive("streams", streams, "give 1 for the least latency")
     found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
              for layer, flow in zip(network.stages, network.arrangement.come, strict=True)]
-    if network.flow.grid is None and isinstance(found[0].rungs[0][0], StreamPlan):  # Its values come one by one.
+    if not network.many and network.flow.grid is None and isinstance(found[0].rungs[0][0], StreamPlan):
+        # Its values come one by one.
         found[0] = Ladder([(replace(found[0].rungs[0][0], cycles=network.flow.size),)])
     _check(network, streams)
     if objective not in OBJECTIVES:
@@ -285,7 +286,7 @@ def _check(network: Network, streams: int) -> None:
     Raises:
         Refusal: when a network over images is to interleave sequences.
     """
-    if network.flow.grid is not None and streams > 1:
+    if streams > 1 and any(each.flow.grid is not None for each in network.inputs):
         raise Refusal(f"Sequences can only be interleaved in a network over sequences, but network {network.name!r} "
                       f"takes images; set hardware.streams to 1, not {streams}")
 

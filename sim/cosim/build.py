@@ -137,7 +137,7 @@ def _split(manifest: Manifest) -> tuple[str, ...]:
 
 def _visible(manifest: Manifest) -> str:
     """The Verilator control file that opens the ports to cocotb."""
-    streams = [f"{port.prefix}_t{signal}" for port in (manifest.input, manifest.output)
+    streams = [f"{port.prefix}_t{signal}" for port in (*manifest.inputs, *manifest.outputs)
                for signal in ("data", "valid", "ready", "last")]
     ports = manifest.clock, manifest.reset, *streams, *manifest.config.values()
     return "`verilator_config\n" + "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n' for name in ports)
@@ -147,9 +147,9 @@ def _ports(manifest: Manifest) -> str:
     """The header that tells the driving program what the ports are called."""
     idle = " ".join(f"top->{name} = 0;" for what, name in manifest.config.items() if what in INPUTS)
     flags = [right for name, right in FLAGS.items() if name in manifest.flags]
+    sources, sinks = (" ".join(f"X({port.prefix})" for port in ports) for ports in (manifest.inputs, manifest.outputs))
     return (f"#define CLOCK {manifest.clock}\n#define RESET {manifest.reset}\n"
-            f"#define S(signal) {manifest.input.prefix}_t##signal\n"
-            f"#define M(signal) {manifest.output.prefix}_t##signal\n#define IDLE do {{ {idle} }} while (false)\n"
+            f"#define SOURCES(X) {sources}\n#define SINKS(X) {sinks}\n#define IDLE do {{ {idle} }} while (false)\n"
             f"#define FLAGS_RIGHT(misplaced) ({' && '.join(flags) or 'true'})\n")
 
 

@@ -43,8 +43,8 @@ class Bench:
         self._clock = getattr(dut, job.clock)
         self._edge = RisingEdge(self._clock)
         self._reset = getattr(dut, job.reset)
-        self._input = Port.of(dut, job.input)
-        self._output = Port.of(dut, job.output)
+        self._inputs = [Port.of(dut, each.input) for each in job.sources]
+        self._outputs = [Port.of(dut, each.output) for each in job.sinks]
         self._config = Config(dut, job.config, self._step, job.patience) if job.config else None
         self._longest = max(job.steps), max(job.results)
         self._read = np.empty(0, np.int64)
@@ -78,70 +78,91 @@ class Bench:
                 self._sequence_cycles = max(1, (self.cycle - start) * self._longest[0] // vectors)
 
     async def _play(self, run: Run, draw: random.Random) -> None:
-        source, sink, monitor = self._ends(run, run.sequences, draw)
+        sources, sinks = self._ends(run, run.sequences, draw)
         try:
-            await self._exchange(run, source, sink, monitor)
+            await self._exchange(run, sources, sinks)
         finally:
-            width = self._job.output_bytes
-            self.recordings.append(Recording(
-                np.array(source.accepted, np.int64), np.array(monitor.cycles, np.int64),
-                np.frombuffer(b"".join(word.to_bytes(width, "little") for word in monitor.data), np.uint8)
-                .reshape(-1, width), np.array(monitor.last, np.bool_), self._read))
+            self.recordings.append(Recording.of(
+                [source.accepted for source in sources],
+                [(np.array(monitor.cycles, np.int64),
+                  np.frombuffer(b"".join(word.to_bytes(job.output_bytes, "little") for word in monitor.data), np.uint8)
+                  .reshape(-1, job.output_bytes), np.array(monitor.last, np.bool_))
+                 for job, (_, monitor) in zip(self._job.sinks, sinks, strict=True)], self._read))
 
-    async def _exchange(self, run: Run, source: Source, sink: Sink, monitor: Monitor) -> None:
+    def _give(self, sinks: Sequence[tuple[Sink, Monitor]]) -> list[bool]:
+        """Whether each output gives a beat at this edge."""
+        found = []
+        for n, (_, monitor) in enumerate(sinks):
+            try:
+                found.append(monitor.edge(self.cycle))
+            except Fault as fault:
+                raise Fault(f"{fault.kind} {n}" if n else fault.kind, fault.cycle) from None
+        for sink, _ in sinks:
+            sink.edge()
+        return found
+
+    async def _exchange(self, run: Run, sources: Sequence[Source], sinks: Sequence[tuple[Sink, Monitor]]) -> None:
         """All sequences of a run, and then as many cycles as a late beat might need."""
-        sent, given = (ends.tolist() for ends in (self._job.sent(run.sequences), self._job.given(run.sequences)))
-        before, start, patience, due = self._done, self.cycle, Patience(self._job.patience), self._job.due(run)
-        while len(source.accepted) < sent[-1] or len(monitor.cycles) < due:
+        sent = [job.sent(run.sequences).tolist() for job in self._job.sources]
+        given = [job.given(run.sequences).tolist() for job in self._job.sinks]
+        due = [job.due(run) for job in self._job.sinks]
+        before, start, patience = self._done, self.cycle, Patience(self._job.patience)
+        while (any(len(source.accepted) < ends[-1] for source, ends in zip(sources, sent, strict=True))
+               or any(len(monitor.cycles) < most for (_, monitor), most in zip(sinks, due, strict=True))):
             await self._edge
             self.cycle += 1
-            taken = monitor.edge(self.cycle)
-            if len(monitor.cycles) > self._job.due(run):
-                raise Fault("surplus", self.cycle)
-            sink.edge()
-            patience.edge(self.cycle, source.edge(self.cycle) or taken)
-            if taken:
-                self._tell(before + bisect_right(given, len(monitor.cycles)))
+            taken = self._give(sinks)
+            for n, ((_, monitor), most) in enumerate(zip(sinks, due, strict=True)):
+                if len(monitor.cycles) > most:
+                    raise Fault(f"surplus {n}" if n else "surplus", self.cycle)
+            moved = [source.edge(self.cycle) for source in sources]
+            patience.edge(self.cycle, any(moved) or any(taken))
+            if taken[0]:
+                self._tell(before + bisect_right(given[0], len(sinks[0][1].cycles)))
             if run.isolated:
-                self._hold(source, monitor, start, sent, given)
+                out = min(bisect_right(ends, len(monitor.cycles)) for ends, (_, monitor) in
+                          zip(given, sinks, strict=True))
+                self._hold(sources, start, [ends[min(out, len(ends) - 1)] for ends in sent])
         self._done = before + len(run.sequences)
         shortest, longest = DRAIN
         for _ in range(min(shortest + (self.cycle - start) // len(run.sequences), longest)):
             await self._edge
             self.cycle += 1
-            monitor.edge(self.cycle)
-            sink.edge()
+            self._give(sinks)
 
-    def _hold(self, source: Source, monitor: Monitor, start: int, sent: list[int], given: list[int]) -> None:
+    def _hold(self, sources: Sequence[Source], start: int, limits: Sequence[int]) -> None:
         """Let a sequence in when the one before is out, and its last vector a sequence's time after the others, and no
         less than the planned latency: what then passes until its outputs are there is the latency, and no work of
-        earlier vectors.
+        earlier vectors. Of several inputs the first one waits for that.
 
         Parameters:
-            sent, given: input and output beats up to the end of each sequence.
+            limits: input beats up to the end of the sequence that may come in.
         """
-        limit = sent[min(bisect_right(given, len(monitor.cycles)), len(given) - 1)]
-        waited = self.cycle - (source.accepted or [start])[-1]
+        first, *others = sources
+        for source, limit in zip(others, limits[1:], strict=True):
+            source.limit = limit
+        waited = self.cycle - max((source.accepted or [start])[-1] for source in sources)
         empty = waited > max(self._sequence_cycles, self._job.latency)
-        source.limit = limit if empty else max(source.limit, limit - self._job.input_beats)
+        first.limit = limits[0] if empty else max(first.limit, limits[0] - self._job.input_beats)
 
     async def _interrupt(self, run: Run, draw: random.Random) -> None:
         """Sequences that a reset cuts off; their outputs are only held to the rules of the stream."""
-        source, sink, monitor = self._ends(run, run.interrupted, draw)
+        sources, sinks = self._ends(run, run.interrupted, draw)
         if run.reset_after is None:
-            sink, end, patience = Sink(self._output, pause=None), math.inf, Patience(self._job.patience)
+            sinks = [(Sink(port, pause=None), monitor) for port, (_, monitor) in zip(self._outputs, sinks, strict=True)]
+            end, patience = math.inf, Patience(self._job.patience)
         else:
             share = self._job.steps[run.interrupted[0]] / self._longest[0]
             end, patience = self.cycle + max(1, round(run.reset_after * share * self._sequence_cycles)), None
-        while self.cycle < end and not (run.reset_after is None and monitor.waiting):
+        while self.cycle < end and not (run.reset_after is None and any(monitor.waiting for _, monitor in sinks)):
             await self._edge
             self.cycle += 1
-            monitor.edge(self.cycle)
-            sink.edge()
-            moved = source.edge(self.cycle)
+            self._give(sinks)
+            moved = [source.edge(self.cycle) for source in sources]
             if patience is not None:
-                patience.edge(self.cycle, moved)
-        source.stop()
+                patience.edge(self.cycle, any(moved))
+        for source in sources:
+            source.stop()
         await self._pulse_reset(run.reset_cycles)
 
     async def _step(self) -> int:
@@ -152,24 +173,33 @@ class Bench:
     async def _pulse_reset(self, cycles: int) -> None:
         """Reset for some cycles, nothing offered; from the second on nothing may be offered by the circuit either."""
         self._reset.value = 1
-        self._input.valid.value = 0
-        self._output.ready.value = 0
+        for port in self._inputs:
+            port.valid.value = 0
+        for port in self._outputs:
+            port.ready.value = 0
         for i in range(cycles):
             await self._edge
             self.cycle += 1
-            if i > 0 and int(self._output.valid.value):
-                raise Fault("reset", self.cycle)
+            for n, port in enumerate(self._outputs):
+                if i > 0 and int(port.valid.value):
+                    raise Fault(f"reset {n}" if n else "reset", self.cycle)
         self._reset.value = 0
 
-    def _ends(self, run: Run, sequences: Sequence[int], draw: random.Random) -> tuple[Source, Sink, Monitor]:
-        job, (steps, results) = self._job, self._longest
-        beats = [(int.from_bytes(beat.tobytes(), "little"), int(last & run.ends))
-                 for i in sequences for beat, last in zip(*job.offered(i), strict=True)]
-        source = Source(self._input, beats, wait=self._spells(run.idle, steps, steps * job.input_beats, draw),
-                        limit=0 if run.isolated else len(beats))
-        sink = Sink(self._output, pause=self._spells(run.pause, results, results * job.output_beats, draw),
-                    until_valid=run.pause == "until valid")
-        return source, sink, Monitor(self._output)
+    def _ends(self, run: Run, sequences: Sequence[int], draw: random.Random
+              ) -> tuple[list[Source], list[tuple[Sink, Monitor]]]:
+        """What drives and watches the ports, each with spells of its own."""
+        sources, sinks = [], []
+        for job, port in zip(self._job.sources, self._inputs, strict=True):
+            beats = [(int.from_bytes(beat.tobytes(), "little"), int(last & run.ends))
+                     for i in sequences for beat, last in zip(*job.offered(i), strict=True)]
+            steps = max(job.steps)
+            sources.append(Source(port, beats, wait=self._spells(run.idle, steps, steps * job.input_beats, draw),
+                                  limit=0 if run.isolated else len(beats)))
+        for job, port in zip(self._job.sinks, self._outputs, strict=True):
+            results = max(job.results)
+            pause = self._spells(run.pause, results, results * job.output_beats, draw)
+            sinks.append((Sink(port, pause=pause, until_valid=run.pause == "until valid"), Monitor(port)))
+        return sources, sinks
 
     def _spells(self, kind: str, vectors: int, beats: int, draw: random.Random) -> Callable[[], int]:
         """Spells of a run's ``idle`` or ``pause`` before each of the longest sequence's beats.

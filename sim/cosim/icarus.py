@@ -6,6 +6,7 @@ bench is ``icarus_bench.v`` with the names of the design, and files of beats.
 """
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim import child
-from circulant.sim.cosim.job import Job, Outcome, Played, Recording
+from circulant.sim.cosim.job import Job, Outcome, Recording
 from circulant.sim.cosim.judge import check
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.simulate import job_of
 from circulant.sim.cosim.stimuli import Run
-from circulant.sim.cosim.verification import fitted
+from circulant.sim.cosim.verification import played_of
 from circulant.sim.files import temporaries
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
@@ -81,8 +82,7 @@ def run(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = Tru
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = fitted(manifest, vectors)
-    played = Played.of(inputs, outputs, vectors.lengths, streams=manifest.streams)
+    played = played_of(manifest, vectors)
     runs = [Run("back-to-back", tuple(range(len(played))))]
     if stalls:
         some = [n % len(played) for n in range(STALLED + CUT)]
@@ -91,8 +91,7 @@ def run(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = Tru
     job = job_of(manifest, tuple(runs), played, patience)
     with temporaries.folder() as folder:
         outcome = replay(manifest, job, folder, seed=seed, seconds=seconds)
-    check.require_stream_rules(job, outcome, manifest.output, played)
-    compared = check.compare(job, outcome, manifest.output, played)
+    compared = check.judged(job, outcome, manifest.outputs, played)
     return FourState(compared.words, compared.mismatches, compared.first, outcome.cycles)
 
 
@@ -115,34 +114,56 @@ def replay(manifest: Manifest, job: Job, work: Path, *, seed: int = 0, waves: bo
 
 def _write(work: Path, manifest: Manifest, job: Job, rng: np.random.Generator, waves: bool) -> None:
     """The test bench, its beats and its pauses."""
+    width = max(source.beats.shape[-1] for source in job.sources)
+    given = max(sink.output_bytes for sink in job.sinks)
     beats: list[str] = []
     pauses: list[int] = []
     calls: list[str] = []
     for one in job.runs:
         for sequences, cut in ((one.interrupted, True), (one.sequences, False)):
-            first, due, stalled = len(beats), len(pauses), one.idle != "none"
-            for sequence in sequences:
-                words, marks = job.offered(sequence)
-                idle = _spells(rng, len(marks), stalled)
-                beats += [f"{int(wait) << 1 | int(last):05x}{word[::-1].tobytes().hex()}"
-                          for wait, last, word in zip(idle, marks, words, strict=True)]
+            stalled = one.idle != "none"
+            for n, source in enumerate(job.sources if sequences else ()):
+                first = len(beats)
+                for sequence in sequences:
+                    words, marks = source.offered(sequence)
+                    idle = _spells(rng, len(marks), stalled)
+                    beats += [f"{int(wait) << 1 | int(last):05x}{word[::-1].tobytes().hex():0>{2 * width}}"
+                              for wait, last, word in zip(idle, marks, words, strict=True)]
+                calls += [f"send({n}, {first}, {len(beats)}, {int(not cut)});"]
             if cut and sequences:
-                calls += [f"cut({first}, {len(beats)}, (done * {int(rng.integers(20, 120))}) / 100);", "reset(1);"]
+                calls += [f"await({n}, 0, 0, 0);" for n in range(len(job.sinks))]
+                calls += [f"cut((done * {int(rng.integers(20, 120))}) / 100);", "reset(1);"]
             elif not cut:
-                pauses += _spells(rng, job.due(one), stalled).tolist()
-                calls += [f"play({first}, {len(beats)}, {due}, {len(pauses)});"]
+                for n, sink in enumerate(job.sinks):
+                    first = len(pauses)
+                    pauses += _spells(rng, sink.due(one), stalled).tolist()
+                    calls += [f"await({n}, {first}, {len(pauses)}, 1);"]
+                calls += ["play;"]
                 if one is job.runs[0]:
                     calls += [f"done = busy / {len(sequences)};"]
     (work / "beats.mem").write_text("\n".join(beats) + "\n")
     (work / "pauses.mem").write_text("".join(f"{pause:04x}\n" for pause in pauses))
     names = {
-        "TOP": manifest.top, "CLOCK": manifest.clock, "RESET": manifest.reset, "S": job.input, "M": job.output,
-        "INPUT_BITS": 8 * job.beats.shape[-1], "OUTPUT_BITS": 8 * job.output_bytes, "SENT": len(beats),
+        "TOP": manifest.top, "CLOCK": manifest.clock, "RESET": manifest.reset,
+        "SOURCES": len(job.sources), "SINKS": len(job.sinks), "PORTS": ",\n".join(_ports(job, 8 * width, 8 * given)),
+        "UNUSED": "\n".join(f"  assign m_data[{8 * (given * (n + 1)) - 1}:{8 * (given * n + sink.output_bytes)}] = 0;"
+                            for n, sink in enumerate(job.sinks) if sink.output_bytes < given),
+        "INPUT_BITS": 8 * width, "OUTPUT_BITS": 8 * given, "SENT": len(beats),
         "DUE": len(pauses), "PATIENCE": job.patience, "SHORTEST": SHORTEST_DRAIN, "LONGEST": LONGEST_DRAIN,
         "IDLE": " ".join(f".{name}(0)," for what, name in job.config.items() if what in INPUTS),
         "WAVES": WAVES if waves else "", "RUNS": "\n".join(f"    {call}" for call in calls)}
     text = Path(__file__).with_name("icarus_bench.v").read_text()
     (work / "bench.v").write_text(re.sub(r"@(\w+)@", lambda found: str(names[found[1]]), text))
+
+
+def _ports(job: Job, width: int, given: int) -> Iterator[str]:
+    """The connections of the streams, in places of so many bits."""
+    ends = [("s", n, width, source.input, 8 * source.beats.shape[-1]) for n, source in enumerate(job.sources)]
+    ends += [("m", n, given, sink.output, 8 * sink.output_bytes) for n, sink in enumerate(job.sinks)]
+    for side, n, place, prefix, bits in ends:
+        yield f"    .{prefix}_tdata({side}_data[{place * n + bits - 1}:{place * n}])"
+        for signal in ("valid", "ready", "last"):
+            yield f"    .{prefix}_t{signal}({side}_{signal}[{n}])"
 
 
 def _spells(rng: np.random.Generator, count: int, stalled: bool) -> NDArray[np.int64]:
@@ -175,15 +196,16 @@ def _outcome(file: Path, job: Job) -> Outcome:
         ToolError: when it has not come to its end.
     """
     recordings: list[Recording] = []
-    accepted: list[int] = []
-    given: list[tuple[int, bool, bytes]] = []
+    accepted: list[list[int]] = []
+    given: list[list[tuple[int, bool, bytes]]] = []
     fault, cycles, ended, cutting = None, 0, False, False
 
     def close() -> None:
-        recordings.append(Recording(
-            np.array(accepted, np.int64), np.array([cycle for cycle, _, _ in given], np.int64),
-            np.frombuffer(b"".join(beat for _, _, beat in given), np.uint8).reshape(-1, job.output_bytes),
-            np.array([last for _, last, _ in given], np.bool_), np.empty(0, np.int64)))
+        recordings.append(Recording.of(accepted, [(
+            np.array([cycle for cycle, _, _ in each], np.int64),
+            np.frombuffer(b"".join(beat[:sink.output_bytes] for _, _, beat in each), np.uint8)
+            .reshape(-1, sink.output_bytes), np.array([last for _, last, _ in each], np.bool_))
+            for sink, each in zip(job.sinks, given, strict=True)]))
 
     started = False
     for line in file.read_text().splitlines() if file.is_file() else ():
@@ -191,14 +213,15 @@ def _outcome(file: Path, job: Job) -> Outcome:
         if kind in ("run", "cut", "end") and started and not cutting:
             close()
         if kind in ("run", "cut"):
-            accepted, given = [], []
+            accepted, given = [[] for _ in job.sources], [[] for _ in job.sinks]
             started, cutting = True, kind == "cut"
         elif kind == "i":
-            accepted.append(int(rest[0]))
+            accepted[int(rest[1])].append(int(rest[0]))
         elif kind == "o":
-            given.append((int(rest[0]), rest[1] == "1", bytes.fromhex(rest[2])[::-1]))
+            given[int(rest[3])].append((int(rest[0]), rest[1] == "1", bytes.fromhex(rest[2])[::-1]))
         elif kind == "fault":
-            fault, cycles, ended = (rest[0], len(recordings), int(rest[1])), int(rest[1]), True
+            what = rest[0] if rest[2] == "0" else f"{rest[0]} {rest[2]}"
+            fault, cycles, ended = (what, len(recordings), int(rest[1])), int(rest[1]), True
             if started and not cutting:
                 close()
         else:

@@ -2,25 +2,33 @@
 // nothing but what ends a run. It drives unknown data while it offers nothing, as nobody may read them.
 `timescale 1ns / 1ps
 module circulant_bench;
-  integer file, cycle, idle, pause, sent, came, limit, quiet, left, start, busy, done;
-  reg moved, waiting, offering;
-  reg [@OUTPUT_BITS@:0] held;
-  reg [@INPUT_BITS@ + 16:0] beats [0:@SENT@];  // Cycles without it before, tlast, tdata.
-  reg [15:0] pauses [0:@DUE@];  // Cycles without m_tready before each beat.
+  localparam SOURCES = @SOURCES@, SINKS = @SINKS@, IN = @INPUT_BITS@, OUT = @OUTPUT_BITS@;  // Of the widest ports.
+  integer file, cycle, quiet, left, start, busy, done, p;
+  integer idle [0:SOURCES - 1], sent [0:SOURCES - 1], limit [0:SOURCES - 1];
+  integer pause [0:SINKS - 1], came [0:SINKS - 1], due [0:SINKS - 1];
+  reg moved;
+  reg [SINKS - 1:0] waiting;
+  reg [SOURCES - 1:0] offering;
+  reg [OUT:0] held [0:SINKS - 1];
+  reg [OUT:0] seen;
+  reg [IN + 16:0] beats [0:@SENT@];  // Of all sources: cycles without it before, tlast, tdata.
+  reg [15:0] pauses [0:@DUE@];  // Of all sinks: cycles without tready before each beat.
 
-  reg clk, rst, s_valid, s_last, m_ready;
-  reg [@INPUT_BITS@ - 1:0] s_data;
-  wire s_ready, m_valid, m_last;
-  wire [@OUTPUT_BITS@ - 1:0] m_data;
+  reg clk, rst;
+  reg [SOURCES - 1:0] s_valid, s_last;
+  reg [SOURCES * IN - 1:0] s_data;
+  reg [SINKS - 1:0] m_ready;
+  wire [SOURCES - 1:0] s_ready;
+  wire [SINKS - 1:0] m_valid, m_last;
+  wire [SINKS * OUT - 1:0] m_data;
   @TOP@ dut(
     .@CLOCK@(clk), .@RESET@(rst), @IDLE@
-    .@S@_tdata(s_data), .@S@_tvalid(s_valid), .@S@_tready(s_ready), .@S@_tlast(s_last),
-    .@M@_tdata(m_data), .@M@_tvalid(m_valid), .@M@_tready(m_ready), .@M@_tlast(m_last)
+@PORTS@
   );
-
-  task fault(input [8 * 16 - 1:0] kind);
+@UNUSED@
+  task fault(input [8 * 16 - 1:0] kind, input integer port);
     begin
-      $fdisplay(file, "fault %0s %0d", kind, cycle);
+      $fdisplay(file, "fault %0s %0d %0d", kind, cycle, port);
       $fclose(file);
       $finish;
       #1000;
@@ -33,37 +41,43 @@ module circulant_bench;
       @(posedge clk);
       cycle = cycle + 1;
       moved = 0;
-      if (s_ready !== 1'b0 && s_ready !== 1'b1) fault("ready");
-      if (m_valid !== 1'b0 && m_valid !== 1'b1) fault("valid");
-      if (m_valid) begin
-        if (^{m_last, m_data} === 1'bx) fault("beat");
-        if (waiting && {m_last, m_data} !== held) fault("changed");
-        held = {m_last, m_data};
-        waiting = !m_ready;
-        if (m_ready) begin
-          $fdisplay(file, "o %0d %b %h", cycle, m_last, m_data);
-          came = came + 1;
-          pause = came < @DUE@ ? pauses[came] : 0;
-          moved = 1;
-        end
-      end else if (waiting) fault("withdrawn");
-      if (!(m_valid && m_ready) && pause > 0 && !m_ready) pause = pause - 1;
-      m_ready <= pause == 0;
-      if (offering && s_ready) begin
-        $fdisplay(file, "i %0d", cycle);
-        sent = sent + 1;
-        idle = sent < limit ? beats[sent] >> (@INPUT_BITS@ + 1) : 0;
-        moved = 1;
-        offering = 0;
+      for (p = 0; p < SOURCES; p = p + 1) if (s_ready[p] !== 1'b0 && s_ready[p] !== 1'b1) fault("ready", p);
+      for (p = 0; p < SINKS; p = p + 1) begin
+        if (m_valid[p] !== 1'b0 && m_valid[p] !== 1'b1) fault("valid", p);
+        if (m_valid[p]) begin
+          seen = {m_last[p], m_data[p * OUT +: OUT]};
+          if (^seen === 1'bx) fault("beat", p);
+          if (waiting[p] && seen !== held[p]) fault("changed", p);
+          held[p] = seen;
+          waiting[p] = !m_ready[p];
+          if (m_ready[p]) begin
+            $fdisplay(file, "o %0d %b %h %0d", cycle, m_last[p], m_data[p * OUT +: OUT], p);
+            came[p] = came[p] + 1;
+            pause[p] = came[p] < @DUE@ ? pauses[came[p]] : 0;
+            moved = 1;
+          end
+        end else if (waiting[p]) fault("withdrawn", p);
+        if (!(m_valid[p] && m_ready[p]) && pause[p] > 0 && !m_ready[p]) pause[p] = pause[p] - 1;
+        m_ready[p] <= pause[p] == 0;
       end
-      if (!offering) begin
-        offering = sent < limit && idle == 0;
-        if (idle > 0) idle = idle - 1;
-        s_valid <= offering;
-        {s_last, s_data} <= offering ? beats[sent] : {(@INPUT_BITS@ + 1){1'bx}};
+      for (p = 0; p < SOURCES; p = p + 1) begin
+        if (offering[p] && s_ready[p]) begin
+          $fdisplay(file, "i %0d %0d", cycle, p);
+          sent[p] = sent[p] + 1;
+          idle[p] = sent[p] < limit[p] ? beats[sent[p]] >> (IN + 1) : 0;
+          moved = 1;
+          offering[p] = 0;
+        end
+        if (!offering[p]) begin
+          offering[p] = sent[p] < limit[p] && idle[p] == 0;
+          if (idle[p] > 0) idle[p] = idle[p] - 1;
+          s_valid[p] <= offering[p];
+          s_last[p] <= offering[p] ? beats[sent[p]] >> IN : 1'bx;
+          s_data[p * IN +: IN] <= offering[p] ? beats[sent[p]] : {IN{1'bx}};
+        end
       end
       quiet = moved ? 0 : quiet + 1;
-      if (quiet > @PATIENCE@) fault("stuck");
+      if (quiet > @PATIENCE@) fault("stuck", 0);
     end
   endtask
 
@@ -73,11 +87,12 @@ module circulant_bench;
       rst <= 1;
       m_ready <= 0;
       s_valid <= 0;
-      {s_last, s_data} <= {(@INPUT_BITS@ + 1){1'bx}};
+      s_last <= {SOURCES{1'bx}};
+      s_data <= {SOURCES * IN{1'bx}};
       for (left = 0; left < edges; left = left + 1) begin
         @(posedge clk);
         cycle = cycle + 1;
-        if (left > 0 && m_valid !== 1'b0) fault("reset");
+        for (p = 0; p < SINKS; p = p + 1) if (left > 0 && m_valid[p] !== 1'b0) fault("reset", p);
       end
       rst <= 0;
       waiting = 0;
@@ -86,19 +101,40 @@ module circulant_bench;
     end
   endtask
 
-  // Beats from ``first`` to before ``last``, until output beat ``due``.
-  task play(input integer first, input integer last, input integer from, input integer due);
+  // The beats from ``first`` to before ``last`` of a source.
+  task send(input integer source, input integer first, input integer last, input integer waits);
+    begin
+      sent[source] = first;
+      limit[source] = last;
+      idle[source] = waits && first < last ? beats[first] >> (IN + 1) : 0;
+    end
+  endtask
+
+  // The pauses from ``first`` to before ``last`` of a sink, a beat each.
+  task await(input integer sink, input integer first, input integer last, input integer waits);
+    begin
+      came[sink] = first;
+      due[sink] = last;
+      pause[sink] = waits && first < last ? pauses[first] : 0;
+    end
+  endtask
+
+  function integer open(input integer _);
+    begin
+      open = 0;
+      for (p = 0; p < SOURCES; p = p + 1) if (sent[p] < limit[p]) open = 1;
+      for (p = 0; p < SINKS; p = p + 1) if (came[p] < due[p]) open = 1;
+    end
+  endfunction
+
+  // What was given to `send` and `await`.
+  task play;
     begin
       $fdisplay(file, "run");
-      sent = first;
-      limit = last;
-      came = from;
-      idle = first < last ? beats[first] >> (@INPUT_BITS@ + 1) : 0;
-      pause = from < due ? pauses[from] : 0;
       start = cycle;
-      while (sent < last || came < due) begin
+      while (open(0)) begin
         step;
-        if (came > due) fault("surplus");
+        for (p = 0; p < SINKS; p = p + 1) if (came[p] > due[p]) fault("surplus", p);
       end
       busy = cycle - start;
       left = @SHORTEST@ + busy / 2;
@@ -110,14 +146,9 @@ module circulant_bench;
   endtask
 
   // The same, which a reset cuts off after some cycles.
-  task cut(input integer first, input integer last, input integer cycles);
+  task cut(input integer cycles);
     begin
       $fdisplay(file, "cut");
-      sent = first;
-      limit = last;
-      came = 0;
-      idle = 0;
-      pause = 0;
       for (left = cycles; left > 0; left = left - 1) step;
     end
   endtask

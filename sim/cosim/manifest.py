@@ -29,6 +29,9 @@ class Port:
         width: bits of an element, at most those of its container.
         elements, beats: size of one vector.
         pixels: side by side in a vector; 1 but where a first layer over images takes several at once.
+        name: of the network's input or output, where there are several.
+        per_step: whether a further port has a vector for each step of a sequence.
+        vectors: of a sample, where a further port has them not ``per_step``.
     """
 
     prefix: str
@@ -38,6 +41,9 @@ class Port:
     elements: int
     beats: int
     pixels: int = 1
+    name: str = ""
+    per_step: bool = True
+    vectors: int = 1
 
     @property
     def beat_bytes(self) -> int:
@@ -100,6 +106,7 @@ class Manifest:
             see `circulant.sim.cosim.judge.pace.Figures`; None where there is no exact plan of it.
         configuration: address map of the configuration port; None without one.
         flags: outputs that say of what came that something was wrong with it.
+        more_inputs, more_outputs: further ports; what is said of input and output is of the first ones.
     """
 
     folder: Path
@@ -125,11 +132,24 @@ class Manifest:
     latency_contiguous: int | None = None
     configuration: Configuration | None = None
     flags: tuple[str, ...] = ()
+    more_inputs: tuple[Port, ...] = ()
+    more_outputs: tuple[Port, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """All outputs."""
+        return self.output, *self.more_outputs
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """All inputs."""
+        return self.input, *self.more_inputs
 
     @property
     def stepwise(self) -> bool:
         """Whether the result of each vector comes before the next one does."""
-        return self.per_step and not self.over_images and self.max_steps is None
+        return (self.per_step and not self.over_images and self.max_steps is None
+                and all(port.per_step for port in (*self.more_inputs, *self.more_outputs)))
 
     def require_configuration(self) -> Configuration:
         """
@@ -177,6 +197,8 @@ class Manifest:
                if name not in body.get("estimates", ())},
             flags=tuple(port["name"] for port in body.get("ports", []) if port["name"] in ("malformed", "overflow")),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
+            more_inputs=tuple(_port(path, port) for port in body.get("more_inputs", ())),
+            more_outputs=tuple(_port(path, port) for port in body.get("more_outputs", ())),
         )
 
 
@@ -189,7 +211,9 @@ def _behind_images(layers: list[dict[str, Any]]) -> int:
 def _port(path: Path, body: dict[str, Any]) -> Port:
     port = Port(body["prefix"], elements_per_beat=body["elements_per_beat"], container_bits=body["container_bits"],
                 width=body["format"]["width"],
-                elements=body["elements"], beats=body["beats"], pixels=body.get("pixels", 1))
+                elements=body["elements"], beats=body["beats"], pixels=body.get("pixels", 1),
+                name=body.get("name", ""), per_step=body.get("per", "step") == "step",
+                vectors=body.get("vectors", 1))
     if port.container_bits % 8 or not port.width <= port.container_bits <= 64:
         raise Refusal(f"{path}: container_bits of {port.prefix} must be whole bytes that hold {port.width} bits, at "
                       f"most 64, not {port.container_bits}; generate the design again")

@@ -1,7 +1,8 @@
 """Runs the harness, or the simulator's own program: a job goes in, what was recorded comes out."""
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim.cosim import worker
-from circulant.sim.cosim.job import Job, Outcome, Played, Recording
+from circulant.sim.cosim.job import Job, Outcome, Played, Recording, Side
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
@@ -45,12 +46,21 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], played: Played, patience: 
     if patience is None:
         patience = PATIENCE + 2 * manifest.gathered * max(steps)
     taken, given = manifest.input, manifest.output
+
+    def vectors(sequences: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
+        return tuple(map(len, sequences))
+
     return Job(manifest.clock, reset=manifest.reset, input=taken.prefix, output=given.prefix, input_beats=taken.beats,
                output_beats=given.beats, output_bytes=given.beat_bytes,
                steps=steps, results=results, patience=patience, streams=manifest.streams, runs=runs,
                beats=taken.pack(np.concatenate(played.inputs)).reshape(-1, taken.beat_bytes), config=manifest.config,
                scripts=scripts, over_images=manifest.over_images, stepwise=manifest.stepwise,
-               latency=manifest.latency_spaced or 0)
+               latency=manifest.latency_spaced or 0,
+               more_inputs=tuple(Side(port.prefix, port.beats, port.beat_bytes, vectors(values),
+                                      port.pack(np.concatenate(values)).reshape(-1, port.beat_bytes))
+                                 for port, values in zip(manifest.more_inputs, played.more_inputs, strict=True)),
+               more_outputs=tuple(Side(port.prefix, port.beats, port.beat_bytes, vectors(values))
+                                  for port, values in zip(manifest.more_outputs, played.more_outputs, strict=True)))
 
 
 def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
@@ -87,7 +97,8 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
     Many times as fast as the harness, and held to it by the tests.
     """
     (run,) = job.runs
-    numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
+    numbers = (_listed(each.beats.shape[-1] for each in job.sources), _listed(each.output_bytes for each in job.sinks),
+               len(run.sequences), _listed(each.due(run) for each in job.sinks), job.patience)
 
     def specification(folder: Path) -> dict[str, Any]:
         return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(job, run),
@@ -108,19 +119,31 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
 def disturbed(job: Job, run: Run) -> list[str]:
     """The arguments that tell the simulator's own program of a run's stalls or closed loop, and a seed of its own for
     what registers hold before they are set."""
-    sample, result = job.sample(run) if run.closed else (0, 0)
+    sample, result = ("", "") if not run.closed else (
+        _listed(each.sample(run)[0] for each in job.sources), _listed(each.sample(run)[1] for each in job.sinks))
     return [f"+verilator+seed+{SEED + crc32(run.name.encode()) % 10**9}", RANDOM,
             *(f"+{name}={value}" for name, value in (
                 ("stalls", run.seed), ("full", run.full), ("misplaced", int(run.misplaced)),
                 ("sample", sample), ("result", result)) if value)]
 
 
+def _listed(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _file(name: str, port: int) -> str:
+    """The name of a file of a port; ``placed`` of ``drive.cpp``."""
+    return f"{name}_{port}.bin" if port else f"{name}.bin"
+
+
 def write_beats(folder: Path, job: Job) -> None:
     """The input of the simulator's own program for a job of one run."""
     (run,) = job.runs
-    with (folder / "beats.bin").open("wb") as file:
-        for beats, last in islice(job.frames(run), 1 if run.moments else None):
-            file.write(np.column_stack([beats, last.astype(np.uint8)]).tobytes())
+    for port, source in enumerate(job.sources):
+        each = replace(run, misplaced=run.misplaced and not port)
+        with (folder / _file("beats", port)).open("wb") as file:
+            for beats, last in islice(source.frames(each), 1 if run.moments else None):
+                file.write(np.column_stack([beats, last.astype(np.uint8)]).tobytes())
     if run.moments:
         (folder / "moments.bin").write_bytes(np.array(run.moments, "<i8").tobytes())
 
@@ -135,11 +158,13 @@ def driven(folder: Path, job: Job) -> Outcome:
         cycles, seconds, *fault = (folder / "driven").read_text().split()
     except FileNotFoundError:
         raise Refusal("The record of a simulation must be there") from None
-    accepted = np.fromfile(folder / "accepted.bin", "<i8")
-    taken = np.fromfile(folder / "taken.bin", np.dtype([("cycle", "<i8"), ("last", "<i8"),
-                                                        ("data", np.uint8, (job.output_bytes,))]))
-    recording = Recording(accepted, taken["cycle"].copy(), taken["data"].copy(), taken["last"] != 0)
-    return Outcome((recording,), (fault[0], 0, int(cycles)) if fault else None, int(cycles), float(seconds))
+    accepted = [np.fromfile(folder / _file("accepted", n), "<i8") for n in range(len(job.sources))]
+    beats = [np.dtype([("cycle", "<i8"), ("last", "<i8"), ("data", np.uint8, (sink.output_bytes,))])
+             for sink in job.sinks]
+    taken = [np.fromfile(folder / _file("taken", n), each) for n, each in enumerate(beats)]
+    recording = Recording.of(accepted, [
+        (each["cycle"].copy(), each["data"].copy(), each["last"] != 0) for each in taken])
+    return Outcome((recording,), (" ".join(fault), 0, int(cycles)) if fault else None, int(cycles), float(seconds))
 
 
 def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: Callable[[Path], None],

@@ -1,13 +1,15 @@
-// When the source offers a beat and the sink takes one: always, at random, or a sink that waits until the circuit is full.
+// When sources offer beats and sinks take some: always, each at random, or sinks that wait until the circuit is full.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 class Stalls {
     static constexpr int64_t LONGEST_STOP = 8192;
     int64_t patience = 0;
     uint64_t random = 0;    // 0 for none.
-    int64_t spell[2] = {};  // Decisions of source and sink for which their odds stay as they are.
-    uint64_t odds[2] = {};  // Of 256, that a beat is offered, and taken.
+    size_t sources = 1;     // Sides 0 to here are sources, those behind them sinks.
+    std::vector<int64_t> spell;  // Decisions of each side for which its odds stay as they are.
+    std::vector<uint64_t> odds;  // Of 256, that a beat is offered, or taken.
     int64_t full = 0;     // Cycles without an accepted beat, or with all of them sent, after which some are taken; 0: none.
     int64_t refused = 0;  // Such cycles until now.
     int64_t fills = 0;    // How often it was full.
@@ -21,9 +23,11 @@ class Stalls {
     }
 
 public:
-    // Parameters: a seed, or 0; cycles that fill the circuit, or 0; cycles without a beat after which it counts as stuck.
-    void begin(uint64_t seed, int64_t filling, int64_t most) {
-        random = filling ? 1 : seed, full = filling, patience = most;
+    // Parameters: how many sources and sinks there are; a seed, or 0; cycles that fill the circuit, or 0; cycles without
+    // a beat after which it counts as stuck.
+    void begin(size_t offering, size_t taking, uint64_t seed, int64_t filling, int64_t most) {
+        sources = offering, random = filling ? 1 : seed, full = filling, patience = most;
+        spell.assign(offering + taking, 0), odds.assign(offering + taking, 0);
     }
 
     bool any() const { return random; }
@@ -33,10 +37,10 @@ public:
     // Whether nothing is to move until the circuit is full.
     bool waits() const { return full && opens <= 0; }
 
-    // Whether a beat is offered (side 0), or taken (side 1), in this cycle: seldom, every other time, nearly always,
-    // always, in spells; now and then not at all, for as long as fills every queue.
-    bool goes(int side) {
-        if (full) return side == 0 || opens > 0;
+    // Whether a side offers a beat, or takes one, in this cycle: seldom, every other time, nearly always, always, in
+    // spells; now and then not at all, for as long as fills every queue.
+    bool goes(size_t side) {
+        if (full) return side < sources || opens > 0;
         if (!random) return true;
         if (spell[side]-- <= 0) {
             constexpr uint64_t ODDS[] = {10, 128, 246, 256};

@@ -1,6 +1,6 @@
 """Plays test vectors through the generated Verilog and compares every output word with the golden model."""
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,14 +15,14 @@ from circulant.sim.cosim.job import Played
 from circulant.sim.cosim.judge import check
 from circulant.sim.cosim.judge.check import Mismatch
 from circulant.sim.cosim.judge.pace import LONG, measure, pace, repeated, require_planned
-from circulant.sim.cosim.manifest import Manifest, Repeats
+from circulant.sim.cosim.manifest import Manifest, Port, Repeats
 from circulant.sim.cosim.simulate import Progress, drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Progress", "Verification", "fitted", "joined", "planned", "span", "swift", "verify"]
+__all__ = ["Progress", "Verification", "fitted", "joined", "planned", "played_of", "span", "swift", "verify"]
 
 
 SHOWN = 1 << 17
@@ -122,22 +122,24 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
                                         partial(_shift, tell, before, total)))
     seconds = time.monotonic() - start
 
-    check.require_stream_rules(job, outcome, manifest.output, played)
-    comparison = check.compare(job, outcome, manifest.output, played)
+    comparison = check.judged(job, outcome, manifest.outputs, played)
     figures, step, cycles, repeats = measure(job, outcome), None, outcome.cycles, _repeats(manifest)
     if vectors.inputs.ndim == 3 and not manifest.over_images:
         step = None if repeats else pace(job, outcome, least=2 * LONG)
         if step is None and (one := joined(manifest, planned(manifest, vectors, None)[0])) is not None:
             job = job_of(manifest, (stimuli.Run("joined", (0,) if repeats else (0, 0)),), one, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
-            check.require_stream_rules(job, outcome, manifest.output)
+            for n, (sink, port) in enumerate(zip(job.sinks, manifest.outputs, strict=True)):
+                check.require_stream_rules(sink, outcome.given(n), port)
             step = repeated(job, outcome, repeats.steps) if repeats else pace(job, outcome)
             cycles += outcome.cycles
     if not comparison.mismatches:
         require_planned(step, repeats.cycles if repeats else manifest.planned_step,
                         (figures.spaced, manifest.latency_spaced), (figures.contiguous, manifest.latency_contiguous))
-    given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
-    words = int(given) * manifest.output.elements
+    steps = int(vectors.steps.sum())
+    words = (steps if manifest.per_step else len(vectors) * manifest.vectors) * manifest.output.elements
+    words += sum((steps if port.per_step else len(vectors) * port.vectors) * port.elements
+                 for port in manifest.more_outputs)
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
                         first=comparison.first,
                         simulator=toolchain.simulator, cycles_per_step=figures.sequence if step is None else step,
@@ -166,14 +168,14 @@ def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls:
     Raises:
         Refusal: when the vectors do not belong to the design.
     """
-    played = Played.of(*fitted(manifest, vectors), vectors.lengths, streams=manifest.streams)
+    played = played_of(manifest, vectors)
     lengths = list(map(len, played.inputs))
     runs = stimuli.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
                         sum(lengths) // manifest.streams)
     runs = runs[0], stimuli.looped(lengths, manifest.stepwise, manifest.streams), *runs[1:]
     if drawn is None:
         return played, runs, ()
-    more = Played.of(*fitted(manifest, drawn), drawn.lengths, streams=manifest.streams)
+    more = played_of(manifest, drawn)
     vectors_of = [1] * len(more) if manifest.over_images else list(map(len, more.inputs))
     unsaid = _unsaid(manifest, more)
     longest, short = max(vectors_of), _short(vectors_of, manifest.streams, unsaid)
@@ -220,7 +222,37 @@ def joined(manifest: Manifest, played: Played) -> Played | None:
     count = steps * manifest.streams
     vectors = np.resize(np.concatenate(played.inputs), (count, manifest.input.elements))
     outputs = np.zeros((count if manifest.per_step else manifest.streams, manifest.output.elements), np.int64)
-    return Played((vectors,), (outputs,), played.members[:1])
+
+    def more(port: Port, values: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
+        wanted = count if port.per_step else manifest.streams * port.vectors
+        return (np.resize(np.concatenate(values), (wanted, port.elements)),)
+
+    return Played((vectors,), (outputs,), played.members[:1], *(
+        tuple(more(port, values) for port, values in zip(ports, given, strict=True)) for ports, given in (
+            (manifest.more_inputs, played.more_inputs), (manifest.more_outputs, played.more_outputs))))
+
+
+def played_of(manifest: Manifest, vectors: Vectors) -> Played:
+    """The sequences of vectors, on all ports of a design.
+
+    Raises:
+        Refusal: when they do not fit.
+    """
+    inputs, outputs = fitted(manifest, vectors)
+    return Played.of(inputs, outputs, vectors.lengths, streams=manifest.streams, **{
+        f"more_{what}": [_further(manifest, what, port, getattr(vectors, f"more_{what}"), len(inputs), inputs.shape[1])
+                         for port in getattr(manifest, f"more_{what}")] for what in ("inputs", "outputs")})
+
+
+def _further(manifest: Manifest, what: str, port: Port, given: Mapping[str, NDArray[np.int64]], count: int, steps: int
+             ) -> NDArray[np.int64]:
+    """Vectors (N, vectors, elements) of a further port."""
+    vectors = steps if port.per_step else port.vectors
+    shape = given[port.name].shape if port.name in given else None
+    if shape is None or given[port.name].size != count * vectors * port.elements or shape[0] != count:
+        raise Refusal(f"The {what} {port.name!r} must be {count} times {vectors} vectors of {port.elements} elements "
+                      f"for {manifest.folder / 'manifest.json'}, not {shape}; make them again with Network.vectors")
+    return np.asarray(given[port.name], np.int64).reshape(count, vectors, port.elements)
 
 
 def fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.error.ranges import worst_cases
-from circulant.sim.exercise.draw import GRADED, candidates, sample_shape
+from circulant.sim.exercise.draw import GRADED, Samples, candidates, sample_shape
 from circulant.sim.exercise.points import KINDS, Coverage, Points, reached
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
@@ -70,27 +70,26 @@ def exercise(network: Network, count: int, *, steps: int = STEPS, seed: int = 0)
     pool = candidates(network, max(count, min(POOL, VALUES // size)), steps=steps, seed=seed)
     if network.sequence:
         _open(network, pool, seed)
-    points = _reached(network, pool)
-    chosen = _chosen(_matrix(points, len(pool)), count)
-    inputs, lengths = pool[chosen], None
+    points, drawn = _reached(network, pool), len(pool[network.leading.name])
+    chosen = _chosen(_matrix(points, drawn), count)
+    inputs, lengths = {name: values[chosen] for name, values in pool.items()}, None
     if network.sequence:
-        inputs, lengths = _cut(inputs, seed)
-    _end(inputs, lengths, seed)
+        order, lengths = _cut(len(chosen), steps, seed)
+        inputs = {name: values[order] for name, values in inputs.items()}
+    for each in network.inputs:
+        _end(inputs[each.name], lengths if each.flow.sequence else None, seed)
     reaches = _reached(network, inputs, lengths)
-    vectors = Vectors(inputs.reshape(len(inputs), -1, network.flow.size) if network.flow.grid is not None else inputs,
-                      network.run_integers(inputs, lengths), network.hash, lengths)
-    return Exercise(vectors, _coverage(reaches), _coverage(points), len(pool))
+    return Exercise(network.expected(inputs, lengths), _coverage(reaches), _coverage(points), drawn)
 
 
-def _cut(inputs: Integers, seed: int) -> tuple[Integers, Lengths]:
-    """The samples in an order in which every second one is cut, and their lengths; those that reach most are whole."""
-    count, steps = inputs.shape[:2]
+def _cut(count: int, steps: int, seed: int) -> tuple[NDArray[np.intp], Lengths]:
+    """An order of the samples in which every second one is cut, and their lengths; those that reach most are whole."""
     whole = -(-count // 2)
     order = np.arange(count)
     order[::2], order[1::2] = np.arange(whole), np.arange(whole, count)
     lengths = np.full(count, steps)
     lengths[1::2] = np.random.default_rng(seed).integers(1, max(2, steps), count - whole)
-    return inputs[order], lengths
+    return order, lengths
 
 
 def _end(inputs: Integers, lengths: Lengths | None, seed: int) -> None:
@@ -104,17 +103,23 @@ def _end(inputs: Integers, lengths: Lengths | None, seed: int) -> None:
 
 def _values(network: Network, steps: int) -> int:
     """Values of all tensors of one sample."""
-    zeros = np.zeros((1, *sample_shape(network, steps)), np.int64)
+    zeros = {each.name: np.zeros((1, *sample_shape(each.flow, steps)), np.int64) for each in network.inputs}
     return sum(tensor.integers.size for tensor in network.traced(zeros).values())
 
 
-def _reached(network: Network, pool: Integers, lengths: Lengths | None = None) -> Points:
+def _reached(network: Network, pool: Samples, lengths: Lengths | None = None) -> Points:
     """The points that each candidate reaches, some of them computed at a time; of those with lengths any order."""
-    steps = pool.shape[1] if network.sequence else 1
+    first = pool[network.leading.name]
+    steps = first.shape[1] if network.sequence else 1
     worst, size = worst_cases(network, steps), _values(network, steps)
-    alike = [pool] if lengths is None else [pool[lengths == length, :length] for length in np.unique(lengths)]
-    parts = [reached(network, network.traced(some), worst) for each in alike
-             for some in np.array_split(each, min(len(each), -(-len(each) * size // AT_ONCE)))]
+    every = np.full(len(first), steps) if lengths is None else lengths
+    parts = []
+    for length in np.unique(every):
+        places = np.flatnonzero(every == length)
+        for some in np.array_split(places, min(len(places), -(-len(places) * size // AT_ONCE))):
+            given = {each.name: pool[each.name][some, :length] if each.flow.sequence else pool[each.name][some]
+                     for each in network.inputs}
+            parts.append(reached(network, network.traced(given), worst))
     return {point: np.concatenate([part[point] for part in parts]) for point in parts[0]}
 
 
@@ -123,7 +128,7 @@ def _matrix(points: Points, count: int) -> NDArray[np.bool_]:
     return np.stack(list(points.values()), axis=1) if points else np.zeros((count, 0), bool)
 
 
-def _open(network: Network, pool: Integers, seed: int) -> None:
+def _open(network: Network, pool: Samples, seed: int) -> None:
     """Give half of the sequences first steps that hit ends of segments: from the zero state these are single
     arguments, which are found among many first steps alone."""
     size = _values(network, 1)
@@ -131,8 +136,11 @@ def _open(network: Network, pool: Integers, seed: int) -> None:
                        kinds=GRADED)
     points = {point: values for point, values in _reached(network, first).items() if point[0] == "boundary"}
     if points:
-        best = first[_chosen(_matrix(points, len(first)), len(pool) // 2)]
-        pool[::2][:len(best), 0] = best[:, 0]
+        count = len(pool[network.leading.name])
+        best = _chosen(_matrix(points, len(first[network.leading.name])), count // 2)
+        for each in network.inputs:
+            if each.flow.sequence:
+                pool[each.name][::2][:len(best), 0] = first[each.name][best, 0]
 
 
 def _chosen(points: NDArray[np.bool_], count: int) -> NDArray[np.intp]:

@@ -4,8 +4,13 @@ import numpy as np
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.network import Network
+from circulant.sim.shape.graph import Input
+from circulant.sim.shape.window import Flow
 
-__all__ = ["GRADED", "candidates", "sample_shape"]
+__all__ = ["GRADED", "Samples", "candidates", "sample_shape"]
+
+Samples = dict[str, Integers]
+"""The samples of each input by its name."""
 
 SCALES = 12
 """Powers of two by which the full range is divided."""
@@ -17,25 +22,30 @@ GRADED = (4, 6, 6)
 """Kinds whose size is drawn, so that sums take any value."""
 
 
-def sample_shape(network: Network, steps: int) -> tuple[int, ...]:
+def sample_shape(flow: Flow, steps: int) -> tuple[int, ...]:
     """A sample as `Network.run_integers` takes it: (T, inputs), (inputs,) or (height, width, channels)."""
-    grid = network.flow.grid
-    if grid is not None:
-        return *grid, network.flow.size
-    return (steps, network.flow.size) if network.sequence else (network.flow.size,)
+    if flow.grid is not None:
+        return *flow.grid, flow.size
+    return (steps, flow.size) if flow.sequence else (flow.size,)
 
 
-def candidates(network: Network, count: int, *, steps: int, seed: int, kinds: tuple[int, ...] = KINDS) -> Integers:
-    """So many samples, of each kind in turn: the full range; its two ends, drawn for each value, for all alike, or as
-    the weights of an output have their signs, these also smaller; a single value at an end; numbers of a drawn scale;
-    next to nothing.
+def candidates(network: Network, count: int, *, steps: int, seed: int, kinds: tuple[int, ...] = KINDS) -> Samples:
+    """So many samples of each input, drawn apart, see `drawn`."""
+    return {each.name: drawn(network, each, count, steps=steps, seed=seed + 1000 * n, kinds=kinds)
+            for n, each in enumerate(network.inputs)}
+
+
+def drawn(network: Network, given: Input, count: int, *, steps: int, seed: int, kinds: tuple[int, ...]) -> Integers:
+    """So many samples of an input, of each kind in turn: the full range; its two ends, drawn for each value, for all
+    alike, or as the weights of an output have their signs, these also smaller; a single value at an end; numbers of a
+    drawn scale; next to nothing.
 
     Parameters:
         steps: of a sequence.
     """
-    rng, form = np.random.default_rng(seed), network.input_format
-    shape = sample_shape(network, steps)
-    rows = _responses(network)
+    rng, form = np.random.default_rng(seed), network.formats[given.name]
+    shape = sample_shape(given.flow, steps)
+    rows = _responses(network, given)
 
     def ends(size: tuple[int, ...]) -> Integers:
         return np.asarray(rng.choice([form.lo, form.hi], size), np.int64)
@@ -67,11 +77,12 @@ def candidates(network: Network, count: int, *, steps: int, seed: int, kinds: tu
     return np.stack([draw(n) for n in range(count)])
 
 
-def _responses(network: Network) -> Integers:
-    """The first layer's products of each input alone, (rows, inputs): the signs of its weights. Of a layer without
-    products, or with several positions of a kernel, a single row of ones."""
-    products: list[Product] = list(getattr(network.layers[0], "products", {}).values())
-    found = [product(np.eye(network.flow.size, dtype=np.int64) * product.input.hi).T for product in products
-             if product.input == network.input_format and network.flow.grid is None
-             and network.flow.size <= product.columns < network.flow.size + product.block_size]
-    return np.concatenate(found) if found else np.ones((1, network.flow.size), np.int64)
+def _responses(network: Network, given: Input) -> Integers:
+    """The products that the first layer behind an input makes of each of its values alone, (rows, inputs): the signs of
+    its weights. Of a layer without products, or with several positions of a kernel, a single row of ones."""
+    form, size = network.formats[given.name], given.flow.size
+    products: list[Product] = list(getattr(network.readers[given.name][0].layer, "products", {}).values())
+    found = [product(np.eye(size, dtype=np.int64) * product.input.hi).T for product in products
+             if product.input == form and given.flow.grid is None
+             and size <= product.columns < size + product.block_size]
+    return np.concatenate(found) if found else np.ones((1, size), np.int64)

@@ -112,16 +112,27 @@ class Network(Graph):
     @property
     def per_step(self) -> bool:
         """Whether there is an output vector for each step, not one for each sequence."""
-        return self.sequence and self.end.sequence
+        return self.gives_steps(self.exit)
+
+    def gives_steps(self, output: str) -> bool:
+        """Whether an output has a vector for each step, not one for each sequence."""
+        return self.sequence and self.flows[output].sequence
 
     @property
     def output_vectors(self) -> int:
-        """Output vectors of a sample where their number is known: those of an image whose rows become steps, if each
-        step gives one; otherwise 1."""
-        if self.flow.grid is None or not self.end.sequence:
-            return 1
-        return next(flow.grid[0] for node in self.nodes for flow in [self.flows[node.sources[0]]]
-                    if flow.grid is not None and self.flows[node.name].sequence)
+        """`vectors_of` the only output."""
+        return self.vectors_of(self.exit)
+
+    def vectors_of(self, output: str) -> int:
+        """Vectors of a sample that an output gives where their number is known: those of an image whose rows become
+        steps, if each step gives one; otherwise 1."""
+        sources = {node.name: node.sources[0] for node in self.nodes}
+
+        def rows(layer: Any, given: Sequence[int]) -> int:
+            come = self.flows[sources[layer.name]]
+            return 1 if not self.flows[layer.name].sequence else given[0] if come.grid is None else come.grid[0]
+
+        return self.walk({each.name: 1 for each in self.inputs}, rows, every=True)[output]
 
     @property
     def hash(self) -> str:
@@ -206,11 +217,11 @@ class Network(Graph):
         outputs = [self._compute(x[start:start + batch]) for start in range(0, max(1, len(x)), batch)]
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
 
-    def traced(self, x: Integers) -> dict[str, Tensor]:
-        """Every tensor on the way for inputs as `run_integers` takes them, all of them computed at once, and as many
-        steps of each sequence."""
+    def traced(self, x: Integers | Mapping[str, Integers]) -> dict[str, Tensor]:
+        """Every tensor on the way for inputs as `run_integers` takes them, or of several inputs for those by name, all
+        of them computed at once, and as many steps of each sequence."""
         record = Recorder()
-        self._compute(x, record)
+        computed(self, x if isinstance(x, Mapping) else {self.entry.name: x}, record)
         return record.tensors
 
     def compute(self, values: Mapping[str, Integers], *, lengths: Lengths | None = None) -> dict[str, Integers]:
@@ -284,14 +295,22 @@ class Network(Graph):
         return found, [given[layer.name] for layer in self.layers]
 
     @public
-    def vectors(self, x: ArrayLike, *, lengths: ArrayLike | None = None) -> Vectors:
+    def vectors(self, x: ArrayLike | Mapping[str, ArrayLike], *, lengths: ArrayLike | None = None) -> Vectors:
         """Test vectors for the hardware: the integer inputs of real ``x``, and the outputs expected.
 
         An image is the sequence of its pixels, row by row.
 
         Parameters:
+            x: of a network with several inputs those of each by its name.
             lengths: as `run_integers`; inputs beyond them become 0.
+
+        Raises:
+            Refusal: as `run_integers`, and when inputs are missing, or there are not as many samples of each.
         """
+        if isinstance(x, Mapping):
+            return self._vectors_of_all(x, lengths)
+        if self.many:
+            return self._vectors_of_all({self.entry.name: x}, lengths)
         inputs = self.integers(x)
         known = self.lengths(inputs, lengths)
         if known is not None:
@@ -299,6 +318,55 @@ class Network(Graph):
         if self.flow.grid is not None:
             inputs = inputs.reshape(len(inputs), -1, self.flow.size)
         return Vectors(inputs, self.run_integers(inputs, known), self.hash, known)
+
+    def _vectors_of_all(self, x: Mapping[str, ArrayLike], lengths: ArrayLike | None) -> Vectors:
+        if set(x) != {each.name for each in self.inputs}:
+            names = ", ".join(each.name for each in self.inputs)
+            raise Refusal(f"The inputs of network {self.name!r} must be {names}, "
+                          f"not {', '.join(x)}; give each by its name")
+        given = {each.name: self.formats[each.name].quantize(check_data(
+            f"Inputs {each.name!r} of network {self.name!r}", x[each.name], each.flow, each.shape))
+            for each in self.inputs}
+        leading = self.leading
+        known = self.lengths(given[leading.name], lengths)
+        for each in self.inputs:
+            count, wanted = (values.shape[:1 + (each.flow.sequence and leading.flow.sequence)]
+                             for values in (given[each.name], given[leading.name]))
+            if count != wanted:
+                raise Refusal(f"Inputs of network {self.name!r} must come together, as many samples and steps of each, "
+                              f"but {each.name!r} has {count} and {leading.name!r} {wanted}; give the same of all")
+            if known is not None and each.flow.sequence:
+                given[each.name][~valid(known, given[each.name].shape[1])] = 0
+        return self.expected(given, known)
+
+    def expected(self, given: Mapping[str, Integers], lengths: Lengths | None = None) -> Vectors:
+        """Integers of all inputs by name, as `compute` takes them, with the outputs expected; for networks with any
+        number of inputs and outputs.
+
+        Parameters:
+            lengths: of sequences, in any order; 0 stands beyond them.
+        """
+        leading, flows = self.leading, {each.name: each.flow for each in self.inputs}
+        count, steps = len(given[leading.name]), given[leading.name].shape[1] if self.sequence else 1
+        order = np.arange(count) if lengths is None else descending(lengths)
+        found = {name: np.zeros((count, *([steps] if self.gives_steps(name) else
+                                          [self.vectors_of(name)] if self.flows[name].sequence else []),
+                                 self.flows[name].size), np.int64) for name in self.outputs}
+        batch = self._batch(steps * leading.flow.pixels)
+        for start in range(0, count, batch):
+            some = order[start:start + batch]
+            longest = steps if lengths is None else int(lengths[some[0]])
+            outputs = self.compute({name: values[some, :longest] if flows[name].sequence else values[some]
+                                    for name, values in given.items()},
+                                   lengths=None if lengths is None else lengths[some])
+            for name, values in outputs.items():
+                if self.gives_steps(name):
+                    found[name][some, :longest] = values
+                else:
+                    found[name][some] = values
+        taken = {name: values.reshape(len(values), -1, flows[name].size) if flows[name].grid is not None else values
+                 for name, values in given.items()}
+        return Vectors(taken.pop(leading.name), found.pop(self.result), self.hash, lengths, taken, found)
 
     @public
     def save(self, folder: str | Path) -> None:

@@ -25,7 +25,7 @@ Stage = GoldenLayer | Bidirectional | Residual
 CELLS = ("gru", "lstm", "rnn")
 
 INPUT = -1
-"""The number of the network's input among the sources of a stage."""
+"""The number of the network's first input among the sources of a stage; those of the others are below it."""
 
 
 class Unbuilt(Refusal):
@@ -42,51 +42,53 @@ class Unbuilt(Refusal):
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """The stages of a network with one input and one output, in topological order.
+    """The stages of a network, in topological order.
 
     Parameters:
-        sources: of each the numbers of the stages that it takes, `INPUT` for the network's input.
+        sources: of each the numbers of the stages that it takes, `INPUT` and below for the network's inputs.
         come: of each the flow of what comes; of a join that of each of its sources is alike but for the size.
+        outputs: the numbers of the stages that are outputs; none of a part of a network.
     """
 
     each: tuple[Any, ...]
     sources: tuple[tuple[int, ...], ...]
     come: tuple[Flow, ...]
+    outputs: tuple[int, ...] = ()
 
     @property
     def chain(self) -> bool:
-        """Whether each stage takes the one before."""
-        return self.sources == tuple((n - 1,) for n in range(len(self.each)))
+        """Whether each stage takes the one before, and the last one alone is an output."""
+        return len(self.outputs) < 2 and self.sources == tuple((n - 1,) for n in range(len(self.each)))
 
     def readers(self, at: int) -> list[int]:
-        """The numbers of the stages that take a stage, or the input; one that takes it twice stands there twice."""
+        """The numbers of the stages that take a stage, or an input; one that takes it twice stands there twice."""
         return [n for n, sources in enumerate(self.sources) for source in sources if source == at]
 
     def beside(self, at: int) -> list[int]:
         """For each source of a join how many stages a vector passes through, at the most, on the way from where the
-        branches part to another source: while it does, what the source gives must wait."""
+        branches part to another source: while it does, what the source gives must wait. All inputs come at once."""
         before: list[set[int]] = []  # By stage those that every way to it passes, and itself.
         for n, sources in enumerate(self.sources):
-            common = set.intersection(*({INPUT} if source == INPUT else before[source] for source in sources))
+            common = set.intersection(*({INPUT} if source <= INPUT else before[source] for source in sources))
             before.append(common | {n})
-        ways = [{INPUT} if source == INPUT else before[source] for source in self.sources[at]]
+        ways = [{INPUT} if source <= INPUT else before[source] for source in self.sources[at]]
         fork = max(set.intersection(*ways))
         lengths = [self._longest(fork, source) for source in self.sources[at]]
         return [max(lengths[:n] + lengths[n + 1:]) for n in range(len(lengths))]
 
     def _longest(self, fork: int, to: int) -> int:
         """Stages of the longest way behind one stage up to another."""
-        return 0 if to == fork else 1 + max(self._longest(fork, source) for source in self.sources[to])
+        return 0 if to == fork or to <= INPUT else 1 + max(self._longest(fork, source) for source in self.sources[to])
 
 
 def stages(network: "Network") -> Stages:
     """The stages of a network.
 
     Raises:
-        Refusal: when it has several inputs or outputs, or a join of a form that is not built.
+        Refusal: when it has a join of a form that is not built.
     """
     def residual(layer: Any, flow: Flow, before: list[Any], body: list[Any], shortcut: list[Any]) -> Residual:
-        form = before[-1].output_format if before else network.formats[network.entry.name]
+        form = before[-1].output_format if before else network.input_format
         return Residual(layer.name, flow.size, flow.grid, body=tuple(body), shortcut=tuple(shortcut), input_format=form,
                         output_format=layer.output_format, relu=layer.relu)
 
@@ -104,6 +106,8 @@ def arranged(graph: Graph, residual: Callable[..., Any], both: Callable[..., Any
         Refusal: as `stages`; an `Unbuilt` where it is one of a layer.
     """
     whole = _Chain(graph, residual, both)
+    if len(graph.inputs) > 1 or len(graph.outputs) > 1:
+        return _apart(graph, whole)
     try:
         for node in graph.nodes:  # In their order, so that long chains take no deep recursion.
             whole.to(node.name)
@@ -111,7 +115,7 @@ def arranged(graph: Graph, residual: Callable[..., Any], both: Callable[..., Any
         covered = [name for stage in found for name in _names(stage)]
         if sorted(covered) == sorted(node.name for node in graph.nodes):
             sources = tuple((n - 1,) for n in range(len(found)))
-            return Stages(tuple(found), sources, tuple(flows(graph.flow, found)[:-1]))
+            return Stages(tuple(found), sources, tuple(flows(graph.flow, found)[:-1]), (len(found) - 1,))
     except _NoChain:
         pass
     return _apart(graph, whole)
@@ -119,7 +123,7 @@ def arranged(graph: Graph, residual: Callable[..., Any], both: Callable[..., Any
 
 def _apart(graph: Graph, whole: "_Chain") -> Stages:
     """Each layer as a stage of its own, both directions as one."""
-    made: dict[str, int] = {graph.entry.name: INPUT}
+    made = {each.name: INPUT - n for n, each in enumerate(graph.inputs)}
     each: list[Any] = []
     sources: list[tuple[int, ...]] = []
     pairs = {node.name: pair for node in graph.nodes if (pair := whole.pair(node)) is not None}
@@ -137,7 +141,7 @@ def _apart(graph: Graph, whole: "_Chain") -> Stages:
         each.append(stage)
         sources.append(tuple(made[name] for name in taken))
         come.append(graph.flows[taken[0]])
-    found = Stages(tuple(each), tuple(sources), tuple(come))
+    found = Stages(tuple(each), tuple(sources), tuple(come), tuple(made[name] for name in graph.outputs))
     _check_waiting(graph.name, found)
     return found
 
@@ -149,7 +153,7 @@ def _check_waiting(name: str, found: Stages) -> None:
     """
     whole: list[bool] = []  # By stage whether its first step comes when the last one has gone in.
     for stage, sources, come in zip(found.each, found.sources, found.come, strict=True):
-        given = [source != INPUT and whole[source] for source in sources]
+        given = [source > INPUT and whole[source] for source in sources]
         if len(sources) > 1 and come.sequence and len(set(given)) > 1:
             raise Unbuilt(f"A circuit joins steps as they come, but layer {stage.name!r} of network {name!r} would "
                           "keep a whole sequence of one branch, for a layer with both directions in the other; take "
@@ -202,7 +206,7 @@ class _Chain:
 
     def __init__(self, graph: Graph, residual: Callable[..., Any], both: Callable[..., Any]) -> None:
         self._graph, self._nodes = graph, {node.name: node for node in graph.nodes}
-        self._start, self._residual, self._both = graph.entry.name, residual, both
+        self._start, self._residual, self._both = graph.inputs[0].name, residual, both
         self._known: dict[str, list[Any]] = {self._start: []}  # Of each node once: a sum asks for both its branches.
 
     def to(self, name: str) -> list[Any]:
@@ -242,7 +246,8 @@ class _Chain:
         except Refusal:
             return None
         inner = _names(found)[:-1]
-        alone = all(name in self._nodes and len(self._graph.readers[name]) == 1 for name in inner)
+        alone = all(name in self._nodes and len(self._graph.readers[name]) == 1 and name not in self._graph.outputs
+                    for name in inner)
         return (found, (ahead.sources[0],)) if alone else None
 
     def _sum(self, layer: Any, sources: Sequence[str]) -> list[Any]:

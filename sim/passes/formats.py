@@ -1,5 +1,5 @@
 """Formats picked from the ranges that calibration data shows."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from circulant.sim.arith.segments import fit_pwl
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.passes.bitwidths import RULES, Widths
 from circulant.sim.passes.products import spectra as spectra_of
+from circulant.sim.shape.graph import computed
 from circulant.sim.shape.sequences import Lengths, descending, flat
 
 __all__ = ["HEADROOM", "Peaks", "Spectral", "Widths", "fit_least", "fit_rows", "no_finer", "product", "spectral",
@@ -36,21 +37,24 @@ class Peaks:
         lengths: of its sequences; None where all of their steps count.
 
     Members:
-        input: that of the data themselves.
+        inputs: that of the data themselves, of each input by its name.
         ragged: whether they are sequences with lengths.
     """
 
-    def __init__(self, model: Any, calibration: Reals, lengths: Lengths | None = None) -> None:
-        self.input, self.ragged = 0.0, lengths is not None
+    def __init__(self, model: Any, calibration: Mapping[str, Reals], lengths: Lengths | None = None) -> None:
+        flows = {each.name: each.flow for each in model.inputs}
+        self.inputs, self.ragged = dict.fromkeys(flows, 0.0), lengths is not None
         self._peaks: dict[str, float] = {}
         self._rows: dict[str, Reals] = {}
-        order = np.arange(len(calibration)) if lengths is None else descending(lengths)
+        order = np.arange(len(next(iter(calibration.values())))) if lengths is None else descending(lengths)
         for some in np.split(order, range(BATCH, len(order), BATCH)):
             steps = None if lengths is None else lengths[some]
-            values = calibration[some] if steps is None else calibration[some, :int(steps[0])]
-            seen = values if steps is None else flat(values, steps)
-            self.input = max(self.input, float(np.abs(seen).max()))
-            model.compute(values, self._see, steps)
+            values = {name: each[some] if steps is None or not flows[name].sequence else each[some, :int(steps[0])]
+                      for name, each in calibration.items()}
+            for name, each in values.items():
+                seen = each if steps is None or not flows[name].sequence else flat(each, steps)
+                self.inputs[name] = max(self.inputs[name], float(np.abs(seen).max()))
+            computed(model, values, self._see, steps)
 
     def _see(self, name: str, values: Reals) -> None:
         self._peaks[name] = max(self._peaks.get(name, 0.0), float(np.abs(values).max()))
@@ -61,7 +65,8 @@ class Peaks:
     @property
     def never(self) -> list[str]:
         """The tensors that the data never exercise: they are always zero, and their formats say nothing."""
-        return [name for name, peak in {"input": self.input, **self._peaks}.items() if not peak]
+        inputs = dict(zip(self.inputs if len(self.inputs) > 1 else ["input"], self.inputs.values(), strict=True))
+        return [name for name, peak in {**inputs, **self._peaks}.items() if not peak]
 
     def fit(self, width: int, *names: str, bias: ArrayLike = 0.0, clip: int = 0) -> Format:
         """The finest format of ``width`` bits that holds all these tensors with headroom, and ``bias`` without.

@@ -1,5 +1,5 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,27 +22,39 @@ from circulant.sim.shape.sequences import check_lengths
 
 __all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "grids", "quantize"]
 
-def calibrate(model: float_model.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
+def calibrate(model: float_model.Model, calibration: ArrayLike | Mapping[str, ArrayLike],
+              lengths: ArrayLike | None = None) -> Peaks:
     """Ranges that `quantize` needs of calibration data; they take far longer than the rest, and serve all widths.
 
     Parameters:
+        calibration: of a model with several inputs those of each by its name.
         lengths: (N,), the steps of each sequence; None where all are valid.
 
     Raises:
         Refusal: when the data is empty, not finite, or of the wrong shape; as `check_lengths`.
     """
-    data = check_data("Calibration data", calibration, model.flow, model.shape)
-    if not np.isfinite(data).all():
+    given = calibration if isinstance(calibration, Mapping) else {model.entry.name: calibration}
+    if set(given) != {each.name for each in model.inputs}:
+        raise Refusal(f"Calibration data must be of {', '.join(each.name for each in model.inputs)}, not of "
+                      f"{', '.join(given)}; give those of each input by its name")
+    data = {each.name: check_data("Calibration data", given[each.name], each.flow, each.shape)
+            for each in model.inputs}
+    if not all(np.isfinite(each).all() for each in data.values()):
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
-    return Peaks(model, data, None if lengths is None else check_lengths("Calibration data", lengths, data.shape))
+    if len({len(each) for each in data.values()}) > 1:
+        raise Refusal(f"Calibration data must have as many samples of each input, not "
+                      f"{', '.join(str(len(each)) for each in data.values())}; give the same of all")
+    return Peaks(model, data, None if lengths is None else check_lengths(
+        "Calibration data", lengths, data[model.leading.name].shape))
 
 
-def quantize(model: float_model.Model, calibration: ArrayLike | Peaks, *, lengths: ArrayLike | None = None,
-             **widths: Any) -> Network:
+def quantize(model: float_model.Model, calibration: ArrayLike | Mapping[str, ArrayLike] | Peaks, *,
+             lengths: ArrayLike | None = None, **widths: Any) -> Network:
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
     Parameters:
-        calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come, or what `calibrate` found of it.
+        calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come, or what `calibrate` found of it;
+            of a model with several inputs those of each by its name.
         lengths: (N,), the steps of each sequence; with them the network is `ragged <Network>`.
         widths: the fields of `Widths`.
 
@@ -59,9 +71,9 @@ def quantize(model: float_model.Model, calibration: ArrayLike | Peaks, *, length
         golden = quantize_layer(layer, layer.argument(tuple(each.form for each in given)), peaks, own)
         return _Made(golden.output_format, golden)
 
-    first = next((bits.formats[node.name] for node in model.readers[model.entry.name] if node.name in bits.formats),
-                 None) or fit(peaks.input, bits.input)
-    found = model.walk({model.entry.name: _Made(first)}, made, every=True)
+    found = model.walk({name: _Made(next(
+        (bits.formats[node.name] for node in model.readers[name] if node.name in bits.formats), None)
+        or fit(peak, bits.input)) for name, peak in peaks.inputs.items()}, made, every=True)
     layers = [found[node.name].layer for node in model.nodes]
     bits.check_names([path for layer in layers if layer.kind != "reverse" for path in (layer.name, *matrices(layer))])
     nodes = tuple(Node(layer, node.sources) for layer, node in zip(layers, model.nodes, strict=True))

@@ -216,9 +216,25 @@ class Graph:
         return self.flows[self.exit]
 
     @property
+    def leading(self) -> Input:
+        """The input whose vectors are the steps of a sample: the first that takes sequences or images, else the
+        first."""
+        return next((each for each in self.inputs if each.flow.sequence or each.flow.grid is not None), self.inputs[0])
+
+    @property
+    def result(self) -> str:
+        """The name of the output that is looked at first: the first one that gives sequences, else the first."""
+        return next((name for name in self.outputs if self.flows[name].sequence), self.outputs[0])
+
+    @property
+    def many(self) -> bool:
+        """Whether there are several inputs, or several outputs."""
+        return len(self.inputs) > 1 or len(self.outputs) > 1
+
+    @property
     def sequence(self) -> bool:
         """Whether sequences come."""
-        return self.flow.sequence
+        return any(each.flow.sequence for each in self.inputs)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -265,6 +281,7 @@ def computed(graph: Graph, values: Mapping[str, Any], observer: Any, lengths: Le
         vectors = layer(layer.argument([flat(each, known) for each, _ in given]), observer)
         return padded_again(vectors, known, given[0][0].shape[1]), known
 
-    found = graph.walk({name: (each, lengths) for name, each in values.items()}, step)
+    found = graph.walk({each.name: (values[each.name], lengths if each.flow.sequence else None)
+                        for each in graph.inputs}, step)
     return {name: each for name, (each, _) in found.items()}
 

@@ -36,6 +36,9 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
         Refusal: when there are others, or they cannot.
     """
     why = "hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but"
+    if network.many:
+        raise Refusal(f"{why} network {network.name!r} has {len(network.inputs)} inputs and {len(network.outputs)} "
+                      "outputs")
     for layer in network.stages:
         if layer.kind == "bidirectional":
             for what, sizes in (("block sizes", map(block_size, within(layer))),

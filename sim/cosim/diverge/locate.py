@@ -83,6 +83,9 @@ def diverging(folder: str | Path, network: Network, vectors: Vectors, found: Mis
         Refusal: as `locate`, and when files do not belong together.
     """
     manifest = Manifest.load(folder)
+    if network.many:
+        raise Refusal(f"A difference is traced in a network with one input and one output, but {network.name!r} has "
+                      f"{len(network.inputs)} and {len(network.outputs)}; trace a part of it")
     played, runs, _ = planned(manifest, vectors, drawn)
     at = int(np.argwhere(played.members == found.sequence)[0][0])
     alone = stimuli.Run("the sequence by itself", (at,))

@@ -1,5 +1,6 @@
 """Judges what the harness recorded: the rules of the stream first, then every word against the golden model."""
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,8 @@ from circulant.sim.cosim.judge.restarts import uneven
 from circulant.sim.cosim.manifest import Port
 from circulant.sim.cosim.stimuli import Run
 
-__all__ = ["Comparison", "Mismatch", "SimulationError", "broken_rule", "compare", "differing", "require_stream_rules"]
+__all__ = ["Comparison", "Mismatch", "SimulationError", "broken_rule", "compare", "differing", "judged",
+           "require_stream_rules"]
 
 # What the harness stops at, as sentences about the output port.
 FAULTS = {
@@ -39,6 +41,7 @@ class Mismatch:
     Parameters:
         step: of the output vector; that of a whole sequence belongs to its last step.
         run: in which of the runs the circuit gave it.
+        output: of the network, where there are several.
     """
 
     sequence: int
@@ -47,9 +50,11 @@ class Mismatch:
     expected: int
     got: int
     run: str
+    output: str = ""
 
     def __str__(self) -> str:
-        return (f"sequence {self.sequence}, step {self.step}, word {self.word}: expected {self.expected}, "
+        where = f"output {self.output}, " if self.output else ""
+        return (f"{where}sequence {self.sequence}, step {self.step}, word {self.word}: expected {self.expected}, "
                 f"got {self.got} ({self.run})")
 
 
@@ -86,8 +91,32 @@ def compare(job: Job, outcome: Outcome, port: Port, played: Played, runs: int | 
         if first is None and len(wrong):
             vector, word = (int(i) for i in wrong[0])
             first = Mismatch(*_place(job, run, vector, played), word, int(golden[vector, word]),
-                             int(got[vector, word]), run.name)
+                             int(got[vector, word]), run.name, port.name)
     return Comparison(words, mismatches, first)
+
+
+def judged(job: Job, outcome: Outcome, ports: Sequence[Port], played: Played) -> Comparison:
+    """The comparison of all outputs of a circuit that kept the rules of its streams.
+
+    Raises:
+        SimulationError: as `require_stream_rules`, at the first output that broke one.
+    """
+    fault, blamed = outcome.fault, 0
+    sinks = list(job.sinks)
+    if fault is not None:
+        kind, _, place = fault[0].partition(" ")
+        fault, blamed = (kind, *fault[1:]), int(place or 0)
+        if kind == "ready":  # The place is that of an input.
+            sinks[0], blamed = replace(sinks[0], input=job.sources[blamed].input), 0
+        elif kind == "stuck":
+            blamed = _waiting(job, outcome)
+    every = [(sink, replace(outcome.given(n), fault=fault if n == blamed else None), port, played.given(n))
+             for n, (sink, port) in enumerate(zip(sinks, ports, strict=True))]
+    for each in every:
+        require_stream_rules(*each)
+    found = [compare(*each) for each in every]
+    return Comparison(sum(each.words for each in found), sum(each.mismatches for each in found),
+                      next((each.first for each in found if each.first), None))
 
 
 def differing(job: Job, run: Run, recording: Recording, port: Port, *, played: Played, sequence: int
@@ -113,6 +142,15 @@ def _place(job: Job, run: Run, vector: int, played: Played) -> tuple[int, int]:
     one = run.sequences[at]
     input_vector = vector - int(ends[at]) + job.steps[one]  # The vectors that come belong to the last that went in.
     return int(played.members[one, input_vector % job.streams]), input_vector // job.streams
+
+
+def _waiting(job: Job, outcome: Outcome) -> int:
+    """The first output whose beats have not all come when a run broke off."""
+    at = len(outcome.recordings) - 1
+    if at < 0 or outcome.fault is None or outcome.fault[1] != at:
+        return 0
+    return next((n for n, sink in enumerate(job.sinks)
+                 if len(outcome.given(n).recordings[at].cycles) < sink.due(job.runs[at])), 0)
 
 
 def require_stream_rules(job: Job, outcome: Outcome, port: Port, played: Played | None = None) -> None:

@@ -22,7 +22,8 @@ def uneven(run: Run, recording: Recording, job: Job) -> str:
         return ""
     moved = {("input", job.input): recording.accepted.reshape(count, -1),
              ("output", job.output): recording.cycles.reshape(count, -1)}
-    before = np.maximum(*(cycles[:-1, -1] for cycles in moved.values()))
+    every = [cycles for each in recording.ports() for cycles in (each.accepted, each.cycles) if len(cycles)]
+    before = np.max([cycles.reshape(count, -1)[:-1, -1] for cycles in every], axis=0)
     ends = np.array([FIRST, *before]) + np.array(run.moments).sum(axis=1)
     for (what, port), cycles in moved.items():
         since = cycles - ends[:, None]

@@ -105,7 +105,8 @@ def test_images_whose_branches_cross_are_refused():
         "joins others; let each branch end in the sum of its fork")
 
 
-def test_several_outputs_are_refused():
-    with pytest.raises(Refusal) as caught:
-        _ = drawn({"a": ("x",), "b": ("x",)}, ("a", "b")).stages
-    assert str(caught.value) == "Network 'drawn' must have one output for this, not 2, a, b; take a part of it"
+def test_outputs_are_known_by_the_numbers_of_their_stages():
+    found = drawn({"a": ("x",), "b": ("a",), "c": ("x",)}, ("c", "a", "b")).arrangement
+    assert (found.sources, found.outputs, found.chain) == (((INPUT,), (0,), (INPUT,)), (2, 0, 1), False)
+    assert not drawn({"a": ("x",), "b": ("a",)}, ("a", "b")).arrangement.chain
+    assert drawn({"a": ("x",), "b": ("a",)}, ("b",)).arrangement.outputs == (1,)

@@ -98,7 +98,7 @@ def test_weights_that_are_on_a_grid_stay_on_it(reset):
 
 def test_tensors_that_are_never_exercised():
     x = samples.data(MODEL)
-    assert Peaks(MODEL, x).never == []
+    assert Peaks(MODEL, {MODEL.entry.name: x}).never == []
     assert "input" in calibrate(MODEL, 0 * x).never
     first = calibrate(MODEL, x[:, :1]).never
     assert "gru.recurrent_product.spectrum" in first, "a single step never multiplies by a state"

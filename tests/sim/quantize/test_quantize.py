@@ -294,7 +294,7 @@ def test_coarse_arguments_take_fewer_segments():
 def test_peaks():
     model = MODELS["vectors"]
     x = samples.data(model)
-    peaks = Peaks(model, x)
+    peaks = Peaks(model, {model.entry.name: x})
     peak = np.abs(model.run(x)).max()
     form = peaks.fit(16, "last.product.output")
     assert form.hi * form.step / 2 < HEADROOM * peak <= form.hi * form.step
