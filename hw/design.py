@@ -23,7 +23,7 @@ from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, p
 from circulant.hw.ports import port_list
 from circulant.hw.resources import latencies, parts
 from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
-from circulant.hw.top import Top, container_bits
+from circulant.hw.top import Top, container_bits, prefixes
 from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
 from circulant.sim.arith.fixed import Format
@@ -166,6 +166,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         raise Refusal(f"A wrapper for a bus must be around a design with one input and one output, but network "
                       f"{network.name!r} has {len(network.inputs)} and {len(network.outputs)}; set hardware.bus to "
                       "'none'")
+    prefixes(network)
     fixed = [layer for layer in network.stages if not loadable(layer)]
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have only recurrent and fully connected layers, but layer "

@@ -28,7 +28,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
 from circulant.sim.refusal import Refusal
 
-__all__ = ["KINDS", "Top", "container_bits", "images"]
+__all__ = ["KINDS", "Top", "container_bits", "images", "prefixes"]
 
 CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}
 """Members of the configuration port."""
@@ -56,13 +56,17 @@ def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: C
 SIGNALS = ("tdata", "tvalid", "tready", "tlast")
 
 
-def _prefixes(side: str, names: Sequence[str]) -> list[str]:
-    """The prefixes of the signals of ports: "s_axis" or "m_axis", and the names of the inputs or outputs, where there
-    are several.
+def prefixes(network: Network) -> tuple[list[str], list[str]]:
+    """The prefixes of the signals of inputs and outputs: "s_axis" or "m_axis", and their names, where there are
+    several.
 
     Raises:
         Refusal: when the signals of two would have one name.
     """
+    return _prefixes("s", [each.name for each in network.inputs]), _prefixes("m", network.outputs)
+
+
+def _prefixes(side: str, names: Sequence[str]) -> list[str]:
     if len(names) == 1:
         return [f"{side}_axis"]
     found = [f"{side}_axis_{name.replace('.', '_')}" for name in names]
@@ -195,8 +199,7 @@ class Top(wiring.Component):
     def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128,
                  reloadable: bool = False) -> None:
         self._network = network
-        entering, leaving = (_prefixes(side, names) for side, names in (
-            ("s", [each.name for each in network.inputs]), ("m", network.outputs)))
+        entering, leaving = prefixes(network)
         self.config = config = Config(streams=streams_of(plans)) if reloadable else None
         paired = any(isinstance(layer, Bidirectional) for layer in network.stages)
         limited = paired and network.sequence  # The sequences that images become are of one length.
