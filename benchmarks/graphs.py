@@ -74,7 +74,7 @@ class _Graph:
             self.linear(first, int(self.rng.integers(3, 9)))
 
     def ends(self) -> list[str]:
-        """What nothing takes."""
+        """Inputs and nodes that nothing takes."""
         used = {source for node in self.nodes for source in node.sources}
         return [name for name in self.flows if name not in used]
 

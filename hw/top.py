@@ -85,7 +85,7 @@ class _Entry:
         flags: by the name of a port of `Top` what it says of these frames; once they are guarded.
     """
 
-    def __init__(self, network: Network, n: int, prefix: str, units: Sequence[Unit], pixels: int,
+    def __init__(self, network: Network, n: int, prefix: str, units: Sequence[Unit], *, pixels: int,
                  max_steps: int | None) -> None:
         self.given, self.at = network.inputs[n], INPUT - n
         flow, arranged = self.given.flow, network.arrangement
@@ -210,7 +210,7 @@ class Top(wiring.Component):
                                    in_turn=each.in_turn, config=config)
                        for n, each in enumerate(sharings(plans))]
         pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
-        self.entries = [_Entry(network, n, prefix, self.units, pixels, self.max_steps)
+        self.entries = [_Entry(network, n, prefix, self.units, pixels=pixels, max_steps=self.max_steps)
                         for n, prefix in enumerate(entering)]
         self.exits = [_Exit(network, n, prefix, self.units) for n, prefix in enumerate(leaving)]
         super().__init__({

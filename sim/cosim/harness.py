@@ -187,7 +187,7 @@ class Bench:
 
     def _ends(self, run: Run, sequences: Sequence[int], draw: random.Random
               ) -> tuple[list[Source], list[tuple[Sink, Monitor]]]:
-        """What drives and watches the ports, each with spells of its own."""
+        """Drivers and monitors of the ports, each with spells of its own."""
         sources, sinks = [], []
         for job, port in zip(self._job.sources, self._inputs, strict=True):
             beats = [(int.from_bytes(beat.tobytes(), "little"), int(last & run.ends))

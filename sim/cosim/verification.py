@@ -240,18 +240,22 @@ def played_of(manifest: Manifest, vectors: Vectors) -> Played:
     """
     inputs, outputs = fitted(manifest, vectors)
     return Played.of(inputs, outputs, vectors.lengths, streams=manifest.streams, **{
-        f"more_{what}": [_further(manifest, what, port, getattr(vectors, f"more_{what}"), len(inputs), inputs.shape[1])
+        f"more_{what}": [_further(manifest, what, port, getattr(vectors, f"more_{what}"), shape=inputs.shape)
                          for port in getattr(manifest, f"more_{what}")] for what in ("inputs", "outputs")})
 
 
-def _further(manifest: Manifest, what: str, port: Port, given: Mapping[str, NDArray[np.int64]], count: int, steps: int
-             ) -> NDArray[np.int64]:
-    """Vectors (N, vectors, elements) of a further port."""
-    vectors = steps if port.per_step else port.vectors
-    shape = given[port.name].shape if port.name in given else None
-    if shape is None or given[port.name].size != count * vectors * port.elements or shape[0] != count:
+def _further(manifest: Manifest, what: str, port: Port, given: Mapping[str, NDArray[np.int64]], *,
+             shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Vectors (N, vectors, elements) of a further port.
+
+    Parameters:
+        shape: of the vectors of the first input.
+    """
+    count, vectors = shape[0], shape[1] if port.per_step else port.vectors
+    found = given[port.name].shape if port.name in given else None
+    if found is None or given[port.name].size != count * vectors * port.elements or found[0] != count:
         raise Refusal(f"The {what} {port.name!r} must be {count} times {vectors} vectors of {port.elements} elements "
-                      f"for {manifest.folder / 'manifest.json'}, not {shape}; make them again with Network.vectors")
+                      f"for {manifest.folder / 'manifest.json'}, not {found}; make them again with Network.vectors")
     return np.asarray(given[port.name], np.int64).reshape(count, vectors, port.elements)
 
 

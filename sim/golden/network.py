@@ -366,7 +366,8 @@ class Network(Graph):
                     found[name][some] = values
         taken = {name: values.reshape(len(values), -1, flows[name].size) if flows[name].grid is not None else values
                  for name, values in given.items()}
-        return Vectors(taken.pop(leading.name), found.pop(self.result), self.hash, lengths, taken, found)
+        return Vectors(taken.pop(leading.name), found.pop(self.result), self.hash, lengths,
+                       more_inputs=taken, more_outputs=found)
 
     @public
     def save(self, folder: str | Path) -> None:
