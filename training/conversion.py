@@ -91,7 +91,7 @@ def _converted(model: nn.Module, sample: NDArray[np.float64], name: str | None) 
 def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:
     """Sample inputs as an array, checked."""
     array = np.asarray(inputs.detach().cpu().double() if isinstance(inputs, Tensor) else inputs, np.float64)
-    if array.ndim not in (2, 3, 4) or not array.size:
+    if array.ndim < 2 or not array.size:
         raise Refusal("Sample inputs must have the shape (N, T, inputs) or (N, inputs) and be not empty, not "
                       f"{array.shape}; give a few representative samples")
     if not np.isfinite(array).all():

@@ -8,7 +8,7 @@ REFUSED = {
     "lstm_cell_in_a_loop", "gru_cell_in_a_loop", "rnn_cell_in_a_loop", "head_within_a_loop", "packed", "packed_last",
     "state_as_input", "kept_state", "kept_cell", "cell_state", "channels_first", "channels_first_permuted",
     "all_steps_flattened", "steps_then_convolution", "width_as_steps", "channels_last", "gated", "glu",
-    "glu_in_chunks", "squeeze_excite", "split_features", "sliced_features", "stacked", "autoencoder_repeat",
+    "glu_in_chunks", "squeeze_excite", "stacked", "autoencoder_repeat",
     "autoencoder_expand", "two_heads", "two_inputs", "reversed_in_time", "reversed_last",
     "both_directions_in_words"}
 """Those that nothing is there for yet."""

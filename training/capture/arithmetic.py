@@ -95,8 +95,13 @@ def _affine(call: Call, source: Value, scale: Any, shift: Any, part: str = "") -
         pair.append(first)
     axes = [axis for axis in range(len(source.sizes)) if any(
         not torch.equal(each, each.narrow(axis, 0, 1).expand(each.shape)) for each in pair)]
-    if len(axes) > 1:
-        raise Unsupported("a constant must be one number, or one for each channel or feature")
+    if len(axes) > 1:  # One for each value: that is, for each feature of a vector of all of them.
+        assert source.places is not None
+        flat = Value(source.places.reshape(-1), 0, source.path, source.refused)
+        made = call.emit(Scale, (flat,), 0, part=part, shape=(None, flat.sizes[0]), axis=1,
+                         **{name: each.reshape(-1) for name, each in zip(("scale", "shift"), pair, strict=True)})
+        assert made.places is not None
+        return Value(made.places.reshape(source.sizes), source.batch)
     ends = [each.movedim(axes[0], 0).reshape(len(each.movedim(axes[0], 0)), -1)[:, 0] if axes else
             each.reshape(-1)[:1] for each in pair]
     axis = axes[0] + (axes[0] >= source.batch) if axes else None

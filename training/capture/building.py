@@ -9,6 +9,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.stages import Unbuilt, arranged
 from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.real.float_model import Bidirectional, Model, Residual, Stage
 from circulant.sim.refusal import Refusal
@@ -16,7 +17,9 @@ from circulant.sim.shape.graph import Input, free_name, linked
 from circulant.sim.shape.graph import Node as Edge
 from circulant.sim.shape.layer import OverImages
 from circulant.sim.shape.window import Flow
-from circulant.training.capture.graph import Graph, Move, Node
+from circulant.training.capture.graph import Constant, Graph, Move, Node
+from circulant.training.capture.rearranging import Rearrangement, of_steps, of_values
+from circulant.training.capture.recurrent import as_numpy
 from circulant.training.capture.report import NO_LAYER
 from circulant.training.capture.simplify import ends
 from circulant.training.capture.streams import Form, Places, Stream, flattening, grid_of, joined, unchanged
@@ -35,6 +38,7 @@ class Builder:
         formats: by activation layer that of its outputs, where a quantizer says it.
         grids: by matrix the format on whose grid its weights lie, where a quantizer says it.
         problems: the nodes that have no layer, with the reason; each is judged by itself.
+        notes: what a layer costs that the user did not ask for, by the names of calls.
 
     Parameters:
         judging: only `problems` are wanted.
@@ -42,12 +46,13 @@ class Builder:
 
     def __init__(self, graph: Graph, *, judging: bool = False) -> None:
         self.graph, self.judging = graph, judging
-        self.problems = dict[str, str]()
+        self.problems, self.notes = dict[str, str](), dict[str, str]()
         self.formats, self.grids = dict[str, Format](), dict[str, Format]()
         self.streams = dict[str, Stream]()
         self._made: list[tuple[Callable[[], Stage], tuple[str, ...]]] = []
         self._nodes, self._behind = dict[str, str](), dict[str, set[str]]()  # By the names of layers.
         self._extra = dict[tuple[str, object], Stream]()
+        self._moved = dict[str, tuple[Stream, Rearrangement]]()  # By layers that do nothing else.
         self._output = ""
 
     def model(self, name: str) -> Model:
@@ -106,7 +111,12 @@ class Builder:
         if not isinstance(node, Move):
             return self.streams[name], np.arange(int(np.prod(node.sizes))).reshape(node.sizes)
         parts = [self.streams[each] for each in node.inputs]
-        stream = parts[0] if len(parts) == 1 else joined(name, parts) or self.fresh(node)
+        stream = parts[0] if len(parts) == 1 else joined(name, parts)
+        if stream is None:
+            stream = self.rearranged(name)
+            if stream is None:
+                self.astray(node, name)
+            return stream or self.fresh(node), np.arange(node.places.numel()).reshape(node.sizes)
         return stream, node.places.numpy()
 
     def single(self, node: Node, number: int = 0) -> Stream:
@@ -114,6 +124,8 @@ class Builder:
         stream, places = self.source(node.inputs[number])
         if (found := stream.moved(places)) is not None:
             return self.settled(found)
+        if (made := self.rearranged(node.inputs[number])) is not None:
+            return made
         self.astray(node, node.inputs[number])
         return Stream("", Form(), np.arange(places.size))
 
@@ -135,6 +147,9 @@ class Builder:
             fits = False
         if fits and form.flow is not None and (form.flow.sequence or not sequence):
             return self.settled(stream)
+        if not images and (made := self.rearranged(name)) is not None and made.form.flow is not None and (
+                made.form.flow.sequence or not sequence) and made.form.shape == places.shape:
+            return made
         self.astray(node, name, images=not images and form.flow is not None and form.flow.grid is not None)
         virtual = Stream("", Form(), np.arange(places.size))
         virtual.form.become(virtual.order.reshape(places.shape), images=images)
@@ -156,6 +171,8 @@ class Builder:
         elif form.flow is not None and form.flow.grid is None and whole and (not form.flow.sequence or many == [
                 size for size in form.shape if size > 1]):
             stream = self.settled(stream)
+        elif (made := self.rearranged(name)) is not None:
+            stream = made
         else:
             self.astray(self.graph[name], name, images=form.flow is not None and form.flow.grid is not None)
             return
@@ -163,6 +180,75 @@ class Builder:
             stream = self.give(name, "same", stream, lambda name, flow: FloatScale(
                 name, flow.size, np.ones(flow.size), np.zeros(flow.size)), form, order=stream.order)
         self._output = stream.name
+
+    def rearranged(self, name: str) -> Stream | None:
+        """The stream of a layer that moves the values of vectors, or of each step, to the places that a node wants;
+        None where there is none."""
+        node, key = self.graph[name], (name, "moved")
+        if not isinstance(node, Move):
+            return None
+        if key not in self._extra:
+            made = self._of_steps(node) or self._of_values(node)
+            if made is None:
+                return None
+            source, found = made
+            assert source.form.flow is not None
+            size, sequence = len(found.bias), source.form.flow.sequence
+            stream = self.give(name, "moved", source, lambda name, flow: FloatLinear(
+                name, flow.size, size, weight=found.weight[..., None], bias=found.bias),
+                Form.of(Flow(size, sequence=sequence), *node.sizes[:1] * sequence))
+            self.notes.update(dict.fromkeys(node.path, f"as a matrix of {size} x {found.weight.shape[1]}"))
+            self._extra[key], self._moved[stream.name] = stream, made
+        return self._extra[key]
+
+    def _of_steps(self, node: Move) -> tuple[Stream, Rearrangement] | None:
+        """The sequence within whose steps values move, and how."""
+        source, sizes = self.streams[node.inputs[0]], self.graph[node.inputs[0]].sizes
+        found = of_steps(node.places.numpy(), sizes) if len(node.inputs) == 1 else None
+        if found is None:
+            return None
+        if source.form.flow is None:
+            source.form.become(source.order.reshape(sizes), images=False)
+        sequence = source.form.flow is not None and source.form.flow.sequence and unchanged(source.order)
+        return (self.settled(source), found) if sequence else None
+
+    def _of_values(self, node: Move) -> tuple[Stream, Rearrangement] | None:
+        """The vector whose values move, and how."""
+        parts, columns, start = list[Stream](), list[Any](), 0
+        for each in map(self.graph.__getitem__, node.inputs):
+            if isinstance(each, Constant):
+                columns.append(as_numpy(each.values))
+                continue
+            if (part := self._vector(each.name)) is None:
+                return None
+            parts.append(part)
+            columns.append(part.at(np.arange(part.order.size)) + start)
+            start += part.order.size
+        together = parts[0] if len(parts) == 1 else joined(node.name, parts)
+        found = None if together is None else of_values(node.places.numpy(), columns, start)
+        return None if together is None or found is None else (self.settled(together), found)
+
+    def unmoved(self, node: Node, stream: Stream) -> tuple[Stream, Rearrangement] | None:
+        """Source and matrix of a stream that was just rearranged for a node alone; that layer goes."""
+        name = node.inputs[0]
+        if stream.name not in self._moved or len(self.graph.users(name)) > 1 or self.graph.output == name:
+            return None
+        self._made.pop()
+        for known in (self._nodes, self._behind):
+            known.pop(stream.name)
+        self.notes.update(dict.fromkeys(getattr(self.graph[name], "path", ()), f"into {node.name}"))
+        return self._moved.pop(stream.name)
+
+    def _vector(self, name: str) -> Stream | None:
+        """The stream of a node as vectors of all its values; None of a sequence."""
+        stream = self.streams[name]
+        form = stream.form
+        if form.flow is None:
+            form.become(stream.order, images=False)
+        if form.flow is not None and form.flow.grid is not None:
+            flat = self._flat(name, self.settled(stream), "channels", False)
+            return Stream(flat.name, flat.form, stream.order)
+        return None if form.flow is None or form.flow.sequence else self.settled(stream)
 
     def settled(self, stream: Stream) -> Stream:
         """A stream, its parts put side by side."""

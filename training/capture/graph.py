@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
-__all__ = ["Add", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Move", "Multiply", "Node", "Pool",
-           "Recurrent", "Reduce", "Scale", "Softmax"]
+__all__ = ["Add", "Constant", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Move", "Multiply", "Node",
+           "Pool", "Recurrent", "Reduce", "Scale", "Softmax"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,6 +42,13 @@ class Node:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Input(Node):
     """The data."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Constant(Node):
+    """Numbers that stand among values, such as zeros around them; only a `Move` takes it."""
+
+    values: Tensor
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -25,15 +25,20 @@ from circulant.training.capture.streams import Form, Stream
 from circulant.training.models.cells import ResetBeforeGru
 from circulant.training.models.quantizer import grids_of
 
-__all__ = ["lower", "missing"]
+__all__ = ["judged", "lower", "missing"]
 
 
 def missing(graph: neutral.Graph) -> dict[str, str]:
     """The nodes for which golden model or hardware has no layer, with the reason."""
+    return judged(graph).problems
+
+
+def judged(graph: neutral.Graph) -> Builder:
+    """The builder that has noted what there is no layer for."""
     to = lower(graph, judging=True)
     if not to.problems:
         to.check_circuit()
-    return to.problems
+    return to
 
 
 def lower(graph: neutral.Graph, *, judging: bool = False) -> Builder:
@@ -58,6 +63,11 @@ def lowered(node: neutral.Node, to: Builder) -> Stream | None:
 
 @lowered.register
 def _(node: neutral.Input, to: Builder) -> None:
+    pass
+
+
+@lowered.register
+def _(node: neutral.Constant, to: Builder) -> None:
     pass
 
 
@@ -117,9 +127,11 @@ def _(node: neutral.Scale, to: Builder) -> Stream | None:
     if form.flow is not None:
         found = np.broadcast_to(channel, node.sizes).reshape(-1)[source.order].reshape(form.shape)
         found = np.moveaxis(found, 0, -1) if form.flow.grid else found
-        if np.array_equal(found, np.broadcast_to(np.arange(form.flow.size), found.shape)):
+        found = found.reshape(-1, form.flow.size)
+        if (found == found[0]).all():
             return to.give(node.name, "scale", source, lambda name, flow: FloatScale(
-                name, flow.size, as_numpy(node.scale), as_numpy(node.shift), node.relu), form, order=source.order)
+                name, flow.size, as_numpy(node.scale)[found[0]], as_numpy(node.shift)[found[0]], node.relu), form,
+                order=source.order)
     to.problem(node.name)
     return None
 
@@ -129,9 +141,12 @@ def _(node: neutral.Linear, to: Builder) -> Stream | None:
     source, rows = to.taken(node), node.constraint.rows
     if source.form.flow is None:
         return None
-    sequence = source.form.flow.sequence
+    sequence, weight, bias = source.form.flow.sequence, as_numpy(node.first)[0], as_numpy(node.bias)
+    if node.constraint.block_size == 1 and node.grid is None and (found := to.unmoved(node, source)):
+        source, moved = found
+        weight, bias = (weight[..., 0] @ moved.weight)[..., None], bias + weight[..., 0] @ moved.bias
     made = to.give(node.name, "linear", source, lambda name, flow: FloatLinear(
-        name, flow.size, rows, weight=as_numpy(node.first)[0], bias=as_numpy(node.bias), relu=node.relu),
+        name, flow.size, rows, weight=weight, bias=bias, relu=node.relu),
         Form.of(Flow(rows, sequence=sequence), *source.form.shape[:-1]))
     to.note_grid(made.name, {node.constraint.block_size}, product=node.grid)
     return made

@@ -62,7 +62,7 @@ def capture(model: nn.Module, sample: Tensor) -> Captured:
         Refusal: as `inspect`. What cannot be captured stands in the report; `ConversionReport.require` refuses it.
     """
     title = kind_of(model)
-    if sample.ndim not in (2, 3, 4) or not sample.numel():
+    if sample.ndim < 2 or not sample.numel():
         raise Refusal("Sample inputs must have the shape (N, inputs), (N, T, inputs) or (N, channels, height, width) "
                       f"and be not empty, not {tuple(sample.shape)}; give a few representative samples")
     if _judged_whole(model):

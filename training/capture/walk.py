@@ -10,8 +10,8 @@ from circulant.training.blocks.matrices import matrices, owner, storage
 from circulant.training.capture.arithmetic import CONSTANTS
 from circulant.training.capture.axes import indexing
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
-from circulant.training.capture.graph import Function, Graph, Input, Move, Node
-from circulant.training.capture.lowering import missing
+from circulant.training.capture.graph import Constant, Function, Graph, Input, Move, Node
+from circulant.training.capture.lowering import judged
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
 from circulant.training.capture.record import Record, Ref, Step, mapped, parts
 from circulant.training.capture.report import NO_LAYER, ConversionReport, Entry
@@ -20,6 +20,9 @@ from circulant.training.capture.simplify import simplify
 __all__ = ["Walk", "kind_of"]
 
 REFUSED_BEFORE = "something before it is refused"
+
+JOINING = ("cat", "concat", "concatenate", "stack")
+"""Functions that put constants beside values."""
 
 ROW = 1 << 40
 """Difference of the numbers of one sample and of the next, where the samples of a batch are told apart."""
@@ -68,7 +71,9 @@ class Walk:
     def _finish(self, graph: Graph) -> Graph | None:
         graph, notes = simplify(graph)
         left = {node.name for node in graph.nodes if not isinstance(node, Move)}
-        absent, sizes = missing(graph), _sizes(self.model)
+        builder, sizes = judged(graph), _sizes(self.model)
+        absent = builder.problems
+        notes |= {name: note for name, note in builder.notes.items() if name not in notes}
         for name in absent.keys() - self.entries.keys():
             self._note(name, "input", "captured", "", None)
         for name, entry in self.entries.items():
@@ -207,6 +212,8 @@ class Walk:
 
         def numbers(part: Any) -> Any:
             value = self._value(part)
+            if isinstance(value, Tensor) and value.is_floating_point() and step.kind in JOINING:
+                value = self._constants(step, value.detach(), taken[0].batch)
             if not isinstance(value, Value):
                 return value
             assert value.places is not None
@@ -231,6 +238,16 @@ class Walk:
             return moved(found)
         values = [moved(part) for part in found]
         return None if None in values else values
+
+    def _constants(self, step: Step, constant: Tensor, batch: int) -> Value:
+        """The values of a constant among those that a step joins."""
+        first, *others = constant.unbind(batch) if constant.ndim > batch else ()
+        if len(others) != self._rows - 1 or not all(torch.equal(first, other) for other in others):
+            raise Unsupported("a constant must be the same for all samples of a batch")
+        name = free_name(f"{step.name}.constant", self.nodes)
+        self.nodes[name] = Constant(name=name, kind="constant", inputs=(), shape=(None, first.numel()),
+                                    values=first.reshape(-1))
+        return Value(self._numbered(name, tuple(first.shape)), batch, node=name)
 
     def _output(self) -> str | None:
         """The name of the output, None where it is refused."""

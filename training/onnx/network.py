@@ -37,7 +37,7 @@ WAYS_OUT = {
 """Ways out by operator that is not known."""
 
 KEEPING = ("Identity", "Cast", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Split",
-           "Concat", "Expand", "Tile", "Dropout")
+           "Concat", "Expand", "Tile", "Pad", "Dropout")
 """Operators that keep values as they are."""
 
 
@@ -126,9 +126,9 @@ def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quant
     shape = list(graph.shapes[graph.input])
     x = _like(sample, (shape.pop(graph.batch or 0), *shape))
     try:
-        wanted = graph.evaluated(x, model.batch_of_output)
         with torch.no_grad():
             got = model(torch.tensor(x.copy())).numpy()
+        wanted = graph.evaluated(x, model.batch_of_output)
     except Refusal:
         raise
     except Exception as error:  # What numpy and torch raise for windows and indices that no tensor has.

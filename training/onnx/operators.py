@@ -214,7 +214,44 @@ def _split(call: Call, module: Any, values: dict[str, Any]) -> Any:
 
 
 def _concat(call: Call, module: Any, values: dict[str, Any]) -> Any:
-    return torch.cat([call.data(values, n) for n in range(len(call.node.inputs))], _axis_apart(call))
+    axis = call.option("axis", 0) % (len(call.result) - call.extra) + call.extra
+    batch, like = call.batch[call.node.outputs[0]], next(values[name] for name in call.node.inputs if name in values)
+    if axis == batch:
+        raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
+    return torch.cat([_beside(call.operand(values, number), like, batch, call.extra)
+                      for number in range(len(call.node.inputs))], axis)
+
+
+def _beside(part: Any, like: Any, batch: int, extra: int) -> Any:
+    """A constant with as many samples as data has; data as it is."""
+    if part.ndim < like.ndim or (extra and part.ndim == like.ndim - 1):
+        part = part.unsqueeze(0)
+    if part.shape[batch] == like.shape[batch]:
+        return part
+    return part.narrow(batch, 0, 1).expand([like.shape[batch] if axis == batch else -1 for axis in range(part.ndim)])
+
+
+def _pad(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    """Pad by a constant, or by values of the edges, reflected or repeated."""
+    x, mode = call.data(values), call.option("mode", "constant")
+    given, value = call.option("pads", call.number(1)), call.option("value", call.number(2)) or 0.0
+    named = call.number(3)
+    if min(given) < 0:
+        raise call.node.refused("its pads must not be negative; use Slice")
+    axes = [call.place(axis) for axis in (range(len(given) // 2) if named is None else named)]
+    for axis, before, behind in zip(axes, given[:len(axes)], given[len(axes):], strict=True):
+        if not before and not behind:
+            continue
+        if axis == call.batch[call.node.inputs[0]]:
+            raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
+        if mode != "constant":
+            taken = np.pad(np.arange(x.shape[axis]), (before, behind), mode=mode)
+            x = x.index_select(axis, torch.tensor(taken, device=x.device))
+            continue
+        ends = [x.new_full([pad if each == axis else size for each, size in enumerate(x.shape)], value)
+                for pad in (before, behind)]
+        x = torch.cat([each for each in (ends[0], x, ends[1]) if each.shape[axis]], axis)
+    return x
 
 
 def _expand(call: Call, module: Any, values: dict[str, Any]) -> Any:
@@ -340,7 +377,7 @@ OPERATORS: dict[str, Operator] = {
     "Identity": _same, "Dropout": _dropout, "Cast": _cast,
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
     "Transpose": _transpose, "Gather": _gather, "Slice": _slice, "Split": _split, "Concat": _concat,
-    "Expand": _expand, "Tile": _tile,
+    "Expand": _expand, "Tile": _tile, "Pad": _pad,
     **dict.fromkeys(("ReduceMean", "ReduceMax", "ReduceSum"), _reduced),
     "Add": _add, "Sum": _operands(torch.add), "Mean": _mean, "Sub": _operands(torch.sub), "Mul": _operands(torch.mul),
     "Div": _operands(torch.div), "Neg": _called(torch.neg), **dict.fromkeys(("Max", "Min"), _bounded), "Where": _where,

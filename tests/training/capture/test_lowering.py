@@ -114,11 +114,48 @@ def test_a_network_needs_no_layer_with_weights_and_gives_images_as_vectors(run, 
     assert abs(network.run(x.numpy()).real - wanted.flatten(1).numpy()).max() < 1e-3
 
 
-def test_a_part_of_the_input_is_not_taken_for_all_of_it():
-    with pytest.raises(Refusal, match="indexing with"):
-        export(Net(lambda m, x: m.fc(x[:, :4]), fc=nn.Linear(4, 2)), torch.zeros(2, 6))
-    with pytest.raises(Refusal, match="has none for narrow"):
-        export(Net(lambda m, x: m.fc(x.narrow(1, 0, 4)), fc=nn.Linear(4, 2)), torch.zeros(2, 6))
+MOVES = {
+    "slice": (lambda x: x[:, 1:4], (6,)), "split": (lambda x: x.split([2, 4], 1)[1], (6,)),
+    "reversed": (lambda x: x.flip(1), (6,)), "picked": (lambda x: x[:, [0, 2, 2]], (6,)),
+    "transposed": (lambda x: x.transpose(1, 2), (3, 4)), "twice": (lambda x: torch.cat((x, x), 1), (3,)),
+    "repeated": (lambda x: x.repeat(1, 2, 1), (3, 4)), "expanded": (lambda x: x[:, :, None].expand(-1, -1, 3), (4,)),
+    "padded": (lambda x: torch.cat((x, torch.full((len(x), 2), 0.5)), 1), (3,)),
+    "features of steps": (lambda x: x[:, :, 1:3], (5, 4)), "steps": (lambda x: x[:, 1:], (5, 4)),
+    "cropped": (lambda x: F.max_pool2d(x, 2)[:, :, 1:, 1:], (2, 6, 6)),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_values_move_through_a_matrix_of_zeros_and_ones(name):
+    run, shape = MOVES[name]
+    x = torch.randn(9, *shape)
+    model = Net(lambda m, x: run(x))
+    network = export(model, x)
+    assert abs(network.run(x.numpy()).real.reshape(9, -1) - run(x).flatten(1).numpy()).max() < 2e-3
+    assert network.layers[-1].kind == "linear"
+    notes = {entry.note for entry in inspect(model, x)} - {""}
+    assert f"as a matrix of {network.layers[-1].outputs} x {network.layers[-1].inputs}" in notes
+
+
+def test_a_dense_layer_takes_the_matrix_of_moves_into_its_own():
+    def run(m, x):
+        return m.fc(torch.cat((x[:, 2:], torch.ones(len(x), 1)), 1))
+
+    x, model = torch.randn(9, 6), Net(run, fc=nn.Linear(5, 2))
+    network = export(model, x)
+    assert [(layer.kind, layer.inputs, layer.outputs) for layer in network.layers] == [("linear", 6, 2)]
+    assert abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 2e-3
+    assert "into fc" in str(inspect(model, x))
+    network = export(Net(lambda m, x: m.fc(y := x[:, :4]) + m.other(y), fc=nn.Linear(4, 2), other=nn.Linear(4, 2)), x)
+    assert [layer.kind for layer in network.layers] == ["linear", "linear", "linear", "add"], "it has another reader"
+
+
+@pytest.mark.parametrize(("run", "shape", "why"), [
+    (lambda m, x: m.rnn(x)[0][:, 1:], (5, 4), "indexing with"),  # the steps of a sequence that is computed
+    (lambda m, x: x.flip(1), (200,), "flip")])  # 40,000 weights
+def test_moves_that_no_matrix_of_that_size_makes(run, shape, why):
+    with pytest.raises(Refusal, match=why):
+        export(Net(run, rnn=nn.GRU(4, 4, batch_first=True)), torch.randn(3, *shape))
 
 
 def test_the_last_step_of_both_directions_has_no_layer_but_a_way_out():

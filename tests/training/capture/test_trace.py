@@ -224,7 +224,7 @@ def test_steps_before_the_batch():
     (lambda m, x: m.rnn2(m.rnn(x)[0][:, -1])[0], {"rnn2": gru(4)}, r"rnn2 \(GRU: it must take a sequence"),
     (lambda m, x: m.rnn(x, m.fc(x))[0], {"fc": nn.Linear(8, 4)}, r"rnn \(GRU: an initial state is not supported"),
     (lambda m, x: m.rnn(x, torch.ones(1, 2, 4))[0], {}, r"rnn \(GRU: an initial state is not supported; leave it out"),
-    (lambda m, x: m.rnn(x)[0] + torch.eye(5, 4), {}, r"add \(add: a constant must be one number, or one for each"),
+    (lambda m, x: torch.cat((x, torch.eye(10).view(2, 5, 10)), 2), {}, r"cat \(cat: a constant must be the same f"),
     (lambda m, x: 1 / m.rnn(x)[0], {}, r"rdiv \(rdiv: it must divide by a constant, not by what"),
     (lambda m, x: m.rnn(x)[0] + x.mean(2, keepdim=True), {}, r"add \(add: it must sum two tensors of one shape, not"),
     (lambda m, x: torch.erf(m.rnn(x)[0]), {}, r"erf \(erf: the function is not supported\)"),
@@ -314,7 +314,7 @@ def test_inputs_that_are_left_out_take_their_defaults():
         inspect(Two(), torch.rand(2, 4)).require()
 
 
-@pytest.mark.parametrize("shape", [(4,), (0, 4), (2, 3, 4, 4, 4)])
+@pytest.mark.parametrize("shape", [(4,), (0, 4)])
 def test_wrong_samples(shape):
     with pytest.raises(Refusal, match=r"^Sample inputs must have the shape \(N, inputs\), \(N, T, inputs\) or"):
         inspect(nn.Linear(4, 2), torch.zeros(shape))

@@ -203,6 +203,7 @@ def test_arithmetic_with_constants(op, tmp_path):
     (("Dropout", ["x", "c", "d"]), ["n", 4], {"c": np.float32(0.5), "d": np.array(True)}, "drops values by chance"),
     (("Mul", ["i", "i"]), ["n", 4], {}, "floating-point numbers, as integers wrap around"),
     (("Slice", ["x", "a", "b"]), [2, 4], {"a": np.array([0, 0]), "b": np.array([1, 4])}, "must leave the batch, axis "),
+    (("Pad", ["x", "p"]), ["n", 4], {"p": np.array([0, -1, 0, 0])}, "its pads must not be negative; use Slice"),
     (("ReduceSum", ["x"]), [2, 4], {}, r"it must not reduce the batch, axis 0"),
     (("Abs", ["x"]), ["n", 4], {}, "must be of the operators of docs/onnx.md"),
     (("Identity", ["i"]), ["n", 4], {}, "it must give floating-point numbers")])
@@ -247,6 +248,31 @@ def test_a_file_without_an_axis_for_the_batch_takes_each_sample(node, shape, con
     path = written(tmp_path / "net.onnx", [helper.make_node(op, inputs, ["y"], **options)], shape,
                    [None] * (1 if op == "ReduceMax" else len(shape)), **constants)
     x = floats(9, *shape)
+    network = export(from_onnx(path, x), x)
+    assert abs(network.run(x).real.reshape(9, -1) - wanted(x).reshape(9, -1)).max() < 2e-3
+
+
+@pytest.mark.parametrize(("node", "shape", "constants", "wanted"), [
+    (("Pad", ["x", "p", "c"], {}), ["n", 4], {"p": np.array([0, 1, 0, 2]), "c": np.float32(0.5)},
+     lambda x: np.pad(x, ((0, 0), (1, 2)), constant_values=0.5)),
+    (("Pad", ["x", "p"], {"mode": "reflect"}), ["n", 4], {"p": np.array([0, 1, 0, 2])},
+     lambda x: np.pad(x, ((0, 0), (1, 2)), mode="reflect")),
+    (("Concat", ["c", "x"], {"axis": 1}), [2, 4], {"c": np.ones((2, 2), np.float32)},
+     lambda x: np.concatenate((np.ones((len(x), 2)), x), 1)),
+    (("Concat", ["x", "c"], {"axis": 0}), [4], {"c": np.ones(2, np.float32)},
+     lambda x: np.concatenate((x, np.ones((len(x), 2))), 1)),
+    (("Slice", ["x", "a", "b", "d", "e"], {}), ["n", 5], {"a": np.array([-1]), "b": np.array([-6]), "d": np.array([1]),
+                                                         "e": np.array([-2])}, lambda x: x[:, ::-2]),
+    (("Gather", ["x", "p"], {"axis": 1}), ["n", 5], {"p": np.array([[3, -1], [0, 0]])},
+     lambda x: x[:, [3, 4, 0, 0]]),
+    (("Tile", ["x", "p"], {}), ["n", 3], {"p": np.array([1, 2])}, lambda x: np.tile(x, (1, 2))),
+    (("Expand", ["x", "p"], {}), [1, 3], {"p": np.array([2, 2, 3])}, lambda x: np.tile(x.reshape(-1, 3), (1, 4)))])
+def test_moves_of_values(node, shape, constants, wanted, tmp_path):
+    op, inputs, options = node
+    path = written(tmp_path / "net.onnx", [helper.make_node(op, inputs, ["y"], **options)], shape,
+                   [None] * (3 if op in ("Expand", "Gather") and len(shape) + constants["p"].ndim > 2 else len(shape)),
+                   **constants)
+    x = floats(9, *(shape[1:] if "n" in shape or shape == [2, 4] else shape))
     network = export(from_onnx(path, x), x)
     assert abs(network.run(x).real.reshape(9, -1) - wanted(x).reshape(9, -1)).max() < 2e-3
 
