@@ -21,7 +21,7 @@ from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Model, Stage
 from circulant.sim.shape.window import Grid, Window
 
-__all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "recurrent_layers"]
+__all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "draw_graph", "recurrent_layers"]
 
 CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
 BLOCKS = (1, 2, 4, 8, 16)
@@ -37,7 +37,7 @@ class Drawn:
 
     Parameters:
         model: in float.
-        data: inputs (N, …) of the model; they calibrate it and are its test vectors.
+        data: inputs (N, …) of the model, of several ones by name; they calibrate it and are its test vectors.
         widths: fields of `circulant.sim.quantize.quantize.Widths`.
         multipliers: budget; too small a one is to be doubled.
         streams: interleaved sequences.
@@ -46,7 +46,7 @@ class Drawn:
 
     kind: str
     model: Model
-    data: NDArray[np.float64]
+    data: Any
     widths: dict[str, Any]
     multipliers: int
     streams: int
@@ -55,7 +55,9 @@ class Drawn:
     @property
     def title(self) -> str:
         chain = " → ".join(f"{layer.kind} {layer.outputs}" for layer in self.model.layers)
-        return f"{self.kind}: {' × '.join(map(str, self.data.shape[1:]))} → {chain}{' → argmax' if self.argmax else ''}"
+        given = self.data if isinstance(self.data, dict) else {"": self.data}
+        shapes = " and ".join(" × ".join(map(str, each.shape[1:])) for each in given.values())
+        return f"{self.kind}: {shapes} → {chain}{' → argmax' if self.argmax else ''}"
 
 
 def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = None) -> Drawn:
@@ -96,6 +98,18 @@ def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = N
                  streams=streams, argmax=several and bool(rng.random() < 0.2))
 
 
+def draw_graph(seed: int, *, samples: int = 6) -> Drawn:
+    """The graph of a seed: up to 12 nodes of all kinds over vectors and steps, several inputs and outputs."""
+    rng = np.random.default_rng((31, seed))
+    sequence, steps = bool(rng.integers(3)), int(rng.integers(1, 7))
+    model = graph(rng, f"graph_{seed}", partial(_node, rng), sequence=sequence, nodes=int(rng.integers(2, 11)),
+                  wide=True, ports=bool(rng.integers(4)))
+    data = {each.name: rng.normal(0, 1, (samples, *((steps,) if each.flow.sequence else ()), each.flow.size))
+            for each in model.inputs}
+    widths = bit_widths(rng) | {"activation_bits": int(rng.integers(6, 15)), "weight_bits": int(rng.integers(4, 13))}
+    return Drawn("graph", model, data, widths, multipliers=int(rng.choice([1, 40, 300])), streams=1, argmax=False)
+
+
 def bit_widths(rng: np.random.Generator) -> dict[str, Any]:
     """Bit widths, some of which contradict each other, and how activations are computed."""
     return {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
@@ -123,8 +137,10 @@ def _node(rng: np.random.Generator, kind: str, name: str, inputs: int, outputs: 
         return FloatScale(name, inputs, rng.normal(0, 1, inputs), rng.normal(0, 0.5, inputs), bool(rng.integers(2)))
     if kind == "activation":
         return FloatActivation(name, inputs, str(rng.choice(("tanh", "sigmoid", "relu"))))
+    if kind == "last" and rng.integers(2):
+        return FloatOverTime(name, inputs, str(rng.choice(("mean", "max"))))
     return _cell(rng, str(rng.choice(CELLS[:3])), name=name, inputs=inputs, hidden=int(rng.integers(1, 12)),
-                 k=int(rng.choice(BLOCKS)), returns="sequence")
+                 k=int(rng.choice(BLOCKS)), returns="last" if kind == "last" else "sequence")
 
 
 def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Stage]:

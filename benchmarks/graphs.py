@@ -80,7 +80,7 @@ class _Graph:
 
 
 def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequence: bool, nodes: int,
-          wide: bool = False) -> Model:
+          wide: bool = False, ports: bool = False) -> Model:
     """A model whose layers take any that come before; what nothing takes is put side by side in front of the last one.
 
     Parameters:
@@ -88,16 +88,20 @@ def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequ
             and of a linear one the values that it gives. A "last" one gives a vector for a sequence.
         sequence: whether steps of sequences come, with recurrent layers among the nodes.
         nodes: how many there are, besides two at the end.
-        wide: whether all of `WIDE` are drawn, and several inputs and outputs, some of them in the middle.
+        wide: whether all of `WIDE` are drawn.
+        ports: whether there may be several inputs and outputs, some of them in the middle.
     """
     inputs = {"x": Flow(int(rng.integers(3, 9)), sequence=sequence)}
-    for n in range(int(rng.integers(3)) if wide else 0):
+    for n in range(int(rng.integers(3)) if ports else 0):
         inputs[f"x{n}"] = Flow(int(rng.integers(3, 9)), sequence=sequence and bool(rng.integers(3)))
     grown = _Graph(rng, make, inputs)
     while len(grown.nodes) < nodes:
         grown.grow(str(rng.choice(WIDE if wide else KINDS)))
-    if not wide:
+    if not ports:
         ends = grown.ends()
+        if len({grown.flows[end].sequence for end in ends}) > 1:  # One vector for a sequence of all of them.
+            ends = [grown.take(make("last", grown.fresh(), grown.flows[end].size), end)
+                    if grown.flows[end].sequence else end for end in ends]
         sizes = tuple(grown.flows[end].size for end in ends)
         last = grown.take(FloatConcat("ends", sizes), *ends) if len(ends) > 1 else ends[0]
         grown.linear(last, 3, "out")

@@ -2,13 +2,18 @@
 import numpy as np
 
 from benchmarks import graphs
+from circulant.sim.kinds.over_time import FloatOverTime
 from tests.random_networks import Random
 
 __all__ = ["graph"]
 
 
-def graph(seed, *, nodes=8):
-    """A float model over vectors or steps."""
+def graph(seed, *, nodes=8, **options):
+    """A float model over vectors or steps.
+
+    Parameters:
+        options: of `benchmarks.graphs.graph`.
+    """
     rng, r = np.random.default_rng(seed), Random(seed)
 
     def make(kind, name, inputs, outputs=0):
@@ -18,7 +23,10 @@ def graph(seed, *, nodes=8):
             return r.scale(name, inputs, relu=bool(rng.integers(2)))
         if kind == "activation":
             return r.activation(name, inputs, str(rng.choice(["tanh", "relu"])))
+        if kind == "last" and rng.integers(2):
+            return FloatOverTime(name, inputs, str(rng.choice(["mean", "max"])))
         cell = (r.gru, r.rnn, r.lstm)[rng.integers(3)]
-        return cell(name, inputs, int(rng.integers(3, 8)), int(rng.choice([2, 4])), "sequence")
+        returns = "last" if kind == "last" else "sequence"
+        return cell(name, inputs, int(rng.integers(3, 8)), int(rng.choice([2, 4])), returns)
 
-    return graphs.graph(rng, f"graph_{seed}", make, sequence=bool(rng.integers(2)), nodes=nodes)
+    return graphs.graph(rng, f"graph_{seed}", make, sequence=bool(rng.integers(2)), nodes=nodes, **options)

@@ -47,9 +47,6 @@ BUILT = {
 WITHIN = {"add", "concat", "reverse"}
 """Kinds of layers that a circuit has as parts of stages."""
 
-UNBUILT = {"difference", "maximum", "minimum", "product", "slice"}
-"""Kinds of layers without hardware and without C."""
-
 IMAGES = {"conv", "pool", "flatten", "scale", "residual"}
 
 REGISTERED = circulant.hw.top, circulant.hw.c.source
@@ -58,8 +55,7 @@ REGISTERED = circulant.hw.top, circulant.hw.c.source
 REFUSED = {
     "error bound": {"argmax"},  # A class has no error; the bound is that of the network before its choice.
     "quantize_layer_like": {"argmax"},  # It is added to a golden network, and never quantized.
-    **dict.fromkeys(("unit", "ladder", "layer_multiplications", "layer_entry"), UNBUILT),
-    "stage": {"bidirectional", *IMAGES - {"scale", "residual"}, *UNBUILT},  # A sum of images is refused by its own.
+    "stage": {"bidirectional", *IMAGES - {"scale", "residual"}},  # A sum of images is refused by its own.
 }
 """The kinds that a pass refuses."""
 

@@ -13,6 +13,8 @@ from benchmarks.formal import shapes
 @click.option("--hardware", default=40, show_default=True, help="Of them, against Verilog in both simulators.")
 @click.option("--shared", default=200, show_default=True,
               help="Others on shared arrays, planned against measured cycles; outcomes are kept in build/paces.jsonl.")
+@click.option("--graphs", default=20, show_default=True,
+              help="Others whose branches cross, with several inputs and outputs, under random stalls on each port.")
 @click.option("--files", default=300, show_default=True, help="Damaged files.")
 @click.option("--first", default=0, show_default=True, help="First seed.")
 @as_json

@@ -252,7 +252,8 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class ScalePlan:
-    """A scale: the channels that it takes in a cycle, each with a multiplier, and the cycles of an image."""
+    """A scale or a product: the channels that it takes in a cycle, each with a multiplier, and the cycles of an
+    image."""
 
     elements: int
     cycles: int

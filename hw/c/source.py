@@ -1,18 +1,20 @@
-"""The C of a whole network: its layers in a row, and the functions that a user calls."""
+"""The C of a whole network: its layers, each behind those that it takes, and the functions that a user calls."""
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from circulant.hw.c import activation, gru, linear, lstm, residual, scale
+from circulant.hw.c import activation, concat, elementwise, gru, linear, lstm, residual, scale, slice
 from circulant.hw.c.names import identifier, identifiers
 from circulant.hw.c.reduce import argmax, over_time
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
 from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import INPUT
+from circulant.sim.refusal import Refusal
 
 __all__ = ["Source"]
 
-KINDS = (activation, argmax, gru, linear, lstm, over_time, residual, scale)
+KINDS = (activation, argmax, concat, elementwise, gru, linear, lstm, over_time, residual, scale, slice)
 """Where the kinds of layers are written in C: with these files their implementations of `stage` are there."""
 
 
@@ -35,16 +37,26 @@ class Source:
         self.network, self.name = network, identifier(network.name)
         unit = Unit(self.name)
         prefixes = identifiers([layer.name for layer in network.stages])
-        made = [stage(layer, unit, prefix, foreign=n == 0)
-                for n, (prefix, layer) in enumerate(zip(prefixes, network.stages, strict=True))]
+        if network.many:
+            raise Refusal(f"The C target takes networks with one input and one output, but {network.name!r} has "
+                          f"{len(network.inputs)} and {len(network.outputs)}; take a part of it, or generate Verilog")
+        given = network.arrangement.sources
+        made = [stage(layer, unit, prefix, foreign=INPUT in sources)
+                for prefix, layer, sources in zip(prefixes, network.stages, given, strict=True)]
         stages = [part for each in made for part in (each, *each.then)]
+        takes: dict[str, list[Stage | None]] = {}
+        for each, sources in zip(made, given, strict=True):
+            # What is needed once a sequence takes the place of its layer for those behind it.
+            before: list[Stage | None] = [None if n == INPUT else [made[n], *made[n].then][-1] for n in sources]
+            for part in (each, *each.then):
+                takes[part.prefix], before = before, [part]
         self.table_bytes = unit.table_bytes
 
         states = [array for stage in stages for array in stage.states]
         behind = max((n + 1 for n, stage in enumerate(stages) if stage.states), default=0)
         every = [each for stage in stages for each in stage.all]
         between = [stage.output for stage in every[:-1] if not stage.states]
-        end, before = stages[-1].output, _place(stages[behind - 1]) if behind else "x"
+        end = stages[-1].output
         self.header = render(
             "header.h.j2", **self.common, stages=every, table_bytes=unit.table_bytes,
             kept=states + between,
@@ -53,7 +65,8 @@ class Source:
         body = "\n".join([*unit.functions.values(), *(stage.text for stage in stages)])
         self.code = render(
             "network.c.j2", **self.common, body=body, states=states,
-            head=_calls(stages[:behind], "x"), tail=_calls(stages[behind:], before, end))
+            head=_calls(stages[:behind], takes), tail=_calls(stages[behind:], takes, end),
+            late=any(None in takes[each.prefix] for each in stages[behind:]))
 
     @property
     def common(self) -> Json:
@@ -63,17 +76,18 @@ class Source:
                 "hash": network.hash, "sequence": network.sequence, "per_step": network.per_step}
 
 
-def _place(stage: Stage) -> str:
-    return f"state->{stage.output.name}"
+def _calls(stages: Sequence[Stage], takes: Mapping[str, Sequence[Stage | None]], end: Array | None = None) -> str:
+    """Calls of the stages, each with what it takes, None for the input; the result goes to y when it is the ``end``."""
+    lines, x = [], ""
 
+    def place(stage: Stage | None) -> str:
+        return "x" if stage is None else f"state->{stage.output.name}"
 
-def _calls(stages: Sequence[Stage], x: str, end: Array | None = None) -> str:
-    """Calls of the stages, one after the other, from ``x`` on; the result goes to y when it is the ``end``."""
-    lines = []
     for each in stages:
-        y = "y" if each.output is end and not each.states else _place(each)
-        lines.append(f"    {each.prefix}_layer(state, {x}, {y});")
-        x = y
+        x = "y" if each.output is end and not each.states else place(each)
+        taken = ", ".join(place(source) for source in takes[each.prefix])
+        lines.append(f"    {each.prefix}_layer(state, {taken}, {x});")
     if end is not None and x != "y":
-        lines += [f"    for (int i = 0; i < {end.length} * LANES; i++)", f"        y[i] = {x}[i];"]
+        lines += [f"    for (int i = 0; i < {end.length} * LANES; i++)",
+                  f"        y[i] = {x or f'state->{end.name}'}[i];"]
     return "\n".join(lines)

@@ -81,7 +81,8 @@ def stage(layer: stages.Stage, unit: "Unit", prefix: str, *, foreign: bool) -> S
 
 def unsupported(layer: stages.Stage) -> Refusal:
     """The refusal of a layer that the C target does not know."""
-    known = ", ".join(sorted(kind.kind for kind in stage.registry if hasattr(kind, "kind")))
+    kinds = [kind for each in stage.registry if each is not object for kind in (each, *each.__subclasses__())]
+    known = ", ".join(sorted({kind.kind for kind in kinds if hasattr(kind, "kind")}))
     return Refusal(f"The layers of the C target must be of the kinds {known}, over vectors or sequences, but "
                    f"{layer.name!r} is of the kind {layer.kind!r}; leave it out, or generate Verilog")
 

@@ -102,6 +102,18 @@ class Value:
         right = other._bracketed(ATOM)
         return Value(f"{self._wide(bits, other, PRODUCT)} * {right}", min(corners), max(corners), bits, PRODUCT)
 
+    def greater(self, other: "Value") -> "Value":
+        """The greater of two, both computed in as many bits."""
+        return self._chosen(">", other, max(self.lo, other.lo), max(self.hi, other.hi))
+
+    def less(self, other: "Value") -> "Value":
+        """The less of two."""
+        return self._chosen("<", other, min(self.lo, other.lo), min(self.hi, other.hi))
+
+    def _chosen(self, sign: str, other: "Value", lo: int, hi: int) -> "Value":
+        one, two = self._bracketed(PRODUCT), other._bracketed(PRODUCT)
+        return Value(f"({one} {sign} {two} ? {one} : {two})", lo, hi, max(self.bits, other.bits))
+
     def half_up(self, shift: int) -> "Value":
         """`sim.arith.fixed.round_shift`."""
         if shift == 0:

@@ -1,10 +1,11 @@
-"""Joins of several streams: sums, and vectors side by side.
+"""Joins of several streams: sums, products and their like, and vectors side by side.
 
 What one branch gives waits in a queue until the others have come. A queue that holds a whole vector is enough against
 a deadlock: each layer gives a vector, or a step, from those that came up to it, so the oldest one under way is never
 kept back. So that nothing stalls either, it holds as many as the longest other way has under way.
 """
 from collections.abc import Sequence
+from functools import reduce, singledispatch
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -12,21 +13,26 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fixed import requantize
 from circulant.hw.array.parts import Memory, Parts
-from circulant.hw.array.plans import StreamPlan
+from circulant.hw.array.parts import Product as Multiplier
+from circulant.hw.array.plans import ScalePlan, StreamPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.join import Join
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.unit import FLYING, SLACK, Site, unit
-from circulant.sim.arith.fixed import Format
-from circulant.sim.kinds.add import Add
+from circulant.sim.golden.residual import Residual
 from circulant.sim.kinds.concat import Concat
+from circulant.sim.kinds.difference import Difference
+from circulant.sim.kinds.elementwise import Elementwise
+from circulant.sim.kinds.maximum import Maximum
+from circulant.sim.kinds.minimum import Minimum
+from circulant.sim.kinds.product import Product
 
-__all__ = ["AddLayer", "ConcatLayer", "add", "waiting"]
+__all__ = ["ConcatLayer", "PlacesLayer", "combined", "exact", "waiting"]
 
 DEPTH = 4
-"""Blocks that the queue behind a sum holds."""
+"""Blocks that the queue behind a sum, or its like, holds."""
 
 
 def waiting(beats: int, beside: int) -> int:
@@ -38,17 +44,47 @@ def waiting(beats: int, beside: int) -> int:
     return (2 + FLYING * beside) * beats + SLACK * beside + DeepQueue.latency
 
 
-def add(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *, formats: Sequence[Format], output: Format,
-        relu: bool) -> None:
-    """Add the logic of a sum: taken when all have a block, and the queue behind it room for the one before.
+@singledispatch
+def exact(layer: Elementwise | Residual, values: Sequence[Value]) -> Value:
+    """The value of a kind for those of its sources, before it is rounded; here their sum."""
+    first, *others = values
+    return sum(others, first)
+
+
+@exact.register
+def _(layer: Difference, values: Sequence[Value]) -> Value:
+    return values[0] - values[1]
+
+
+@exact.register
+def _(layer: Product, values: Sequence[Value]) -> Value:
+    return values[0] * values[1]
+
+
+@exact.register
+def _(layer: Maximum, values: Sequence[Value]) -> Value:
+    return reduce(lambda one, other: Mux(one > other, one, other), values)
+
+
+@exact.register
+def _(layer: Minimum, values: Sequence[Value]) -> Value:
+    return reduce(lambda one, other: Mux(one < other, one, other), values)
+
+
+def combined(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *, layer: Elementwise | Residual,
+             frac: int, shifts: Sequence[int]) -> None:
+    """Add the logic of a sum, or its like: taken when all have a block, and the queue behind it room for the one
+    before.
 
     Parameters:
-        ends: streams of blocks of what is added, in these ``formats``.
-        o: stream of blocks of the sum.
+        ends: streams of blocks of what is combined.
+        o: stream of blocks of the result.
+        frac: fraction bits of the result, before it is rounded.
+        shifts: places by which the values of each stream are shifted to the left before.
     """
+    output, relu = layer.output_format, layer.relu
     m.submodules.queue = queue = Queue(o.payload.shape(), depth=DEPTH)
     connect(m, queue.o, wiring.flipped(o))
-    frac = max(form.frac for form in formats)
     moves = Signal()
     sums = Signal(queue.i.payload.shape(), reset_less=True)
     held = Signal()
@@ -62,12 +98,21 @@ def add(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *, for
     with m.If(moves):
         m.d.sync += [held.eq(1), sums.last.eq(ends[0].payload.last)]
 
-    # Brought to one binary point, added, rounded, and ReLU.
+    # Brought to one binary point, added, rounded, and ReLU; a product is a register before it is rounded.
     for j in range(len(sums.data)):
-        first, *others = (end.payload.data[j] << frac - form.frac for end, form in zip(ends, formats, strict=True))
-        total: Value = requantize(sum(others, first), frac - output.frac, output.width)
-        with m.If(moves):
-            m.d.sync += sums.data[j].eq(Mux(total[-1], 0, total) if relu else total)
+        value = exact(layer, [end.payload.data[j] << shift for end, shift in zip(ends, shifts, strict=True)])
+        if isinstance(layer, Product):
+            product = Signal(value.shape(), name=f"product_{j}", reset_less=True)
+            with m.If(moves):
+                m.d.sync += product.eq(value)
+            value = product
+        total: Value = requantize(value, frac - output.frac, output.width)
+        total = Mux(total[-1], 0, total) if relu else total
+        if isinstance(layer, Product):
+            m.d.comb += sums.data[j].eq(total)
+        else:
+            with m.If(moves):
+                m.d.sync += sums.data[j].eq(total)
 
 
 class _JoinLayer(wiring.Component):
@@ -84,7 +129,7 @@ class _JoinLayer(wiring.Component):
         o: stream of blocks of the join.
     """
 
-    def __init__(self, layer: Add | Concat, *, k: int, beside: Sequence[int]) -> None:
+    def __init__(self, layer: Elementwise | Concat, *, k: int, beside: Sequence[int]) -> None:
         self._layer, self.k = layer, k
         self.depths = [waiting(-(-size // k), stages) for size, stages in zip(layer.sizes, beside, strict=True)]
         super().__init__({
@@ -118,21 +163,24 @@ class _JoinLayer(wiring.Component):
         return found
 
 
-class AddLayer(_JoinLayer):
-    """The sum of several streams of vectors; equals `sim.kinds.add.Add`."""
+class PlacesLayer(_JoinLayer):
+    """The sum of several streams of vectors, their maximum, or the difference, product or minimum of two; equals
+    `sim.kinds.elementwise.Elementwise`."""
 
     @property
     def parts(self) -> Parts:
-        return super().parts + Parts([Memory(1, self.k * self._layer.output_format.width + 1, DEPTH - 1)])
+        widths = [form.width for form in self._layer.input_formats]
+        return super().parts + Parts([Memory(1, self.k * self._layer.output_format.width + 1, DEPTH - 1)],
+                                     [Multiplier(self.k, *widths)] if isinstance(self._layer, Product) else [])
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        assert isinstance(self._layer, Add)
+        layer = self._layer
+        assert isinstance(layer, Elementwise)
         queues = self._queues(m)
         for source, queue in zip(self.inputs, queues, strict=True):
             connect(m, wiring.flipped(source), queue.i)
-        add(m, [queue.o for queue in queues], self.o, formats=self._layer.input_formats,
-            output=self._layer.output_format, relu=self._layer.relu)
+        combined(m, [queue.o for queue in queues], self.o, layer=layer, frac=layer.frac, shifts=layer.shifts)
         return m
 
 
@@ -169,8 +217,13 @@ class ConcatLayer(_JoinLayer):
 
 
 @unit.register
-def _(layer: Add, plan: StreamPlan, site: Site) -> AddLayer:
-    return AddLayer(layer, k=site.k, beside=site.beside)
+def _(layer: Elementwise, plan: StreamPlan, site: Site) -> PlacesLayer:
+    return PlacesLayer(layer, k=site.k, beside=site.beside)
+
+
+@unit.register
+def _(layer: Product, plan: ScalePlan, site: Site) -> PlacesLayer:
+    return PlacesLayer(layer, k=plan.elements, beside=site.beside)
 
 
 @unit.register

@@ -10,9 +10,11 @@ from circulant.hw.layers import (
     recurrent,
     residual,
     scale,
+    slice,
 )
 from circulant.hw.layers.reduce import argmax, over_time
 
 __all__ = ["KINDS"]
 
-KINDS = (activation, argmax, bidirectional, conv, flatten, joins, linear, over_time, pool, recurrent, residual, scale)
+KINDS = (activation, argmax, bidirectional, conv, flatten, joins, linear, over_time, pool, recurrent, residual, scale,
+         slice)

@@ -18,7 +18,7 @@ from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.joins import DEPTH, add
+from circulant.hw.layers.joins import DEPTH, combined
 from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
 from circulant.hw.stream.pipeline import Queue, block
@@ -159,7 +159,8 @@ class ResidualLayer(wiring.Component):
             sinks.append(entry)
         fork(m, wiring.flipped(self.i), sinks, name="branch")
 
-        add(m, ends, self.o, formats=layer.formats, output=layer.output_format, relu=layer.relu)
+        frac = max(form.frac for form in layer.formats)
+        combined(m, ends, self.o, layer=layer, frac=frac, shifts=[frac - form.frac for form in layer.formats])
         return m
 
 

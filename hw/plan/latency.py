@@ -16,6 +16,7 @@ from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
+from circulant.hw.layers.slice import Cut
 from circulant.hw.plan import step_cost
 from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
 from circulant.hw.stream.pipeline import QUEUE
@@ -30,6 +31,7 @@ from circulant.sim.kinds.lstm import Lstm
 from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.kinds.scale import Scale
+from circulant.sim.kinds.slice import Slice
 from circulant.sim.shape.kinds import within
 
 __all__ = ["leaving", "reblocked", "sample_latencies", "sample_latency"]
@@ -191,6 +193,11 @@ def _(layer: OverTime, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
 def _(layer: Activation, plan: ActivationPlan, comes: list[int], k: int) -> list[int]:
     latency = StraightLines.latency if straight(layer.table) else activation_latency()
     return [cycle + latency + QUEUE for cycle in comes]
+
+
+@leaving.register
+def _(layer: Slice, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
+    return [(comes[at] if at < len(comes) else comes[-1] + 1) + QUEUE for at in Cut(layer, k).leaving]
 
 
 @leaving.register

@@ -242,7 +242,7 @@ def _joined(network: Network, plans: list[Plan]) -> list[Plan]:
         return plans
     with unelaborated():
         sizes = [values(unit.o) for unit in wired(network.arrangement, plans, Site(steps=2))]
-    return [StreamPlan(-(-stage.outputs // size)) if getattr(stage, "joins", False) else plan
+    return [StreamPlan(-(-stage.outputs // size)) if getattr(stage, "joins", False) and not plan.multipliers else plan
             for stage, size, plan in zip(network.stages, sizes, plans, strict=True)]
 
 

@@ -12,13 +12,15 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.activation import Activation
-from circulant.sim.kinds.add import Add
 from circulant.sim.kinds.argmax import Argmax
 from circulant.sim.kinds.concat import Concat
+from circulant.sim.kinds.elementwise import Elementwise
 from circulant.sim.kinds.flatten import Flatten
 from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.kinds.pool import Pool
+from circulant.sim.kinds.product import Product
 from circulant.sim.kinds.scale import Scale
+from circulant.sim.kinds.slice import Slice
 
 __all__ = ["ActivationPlan", "ScalePlan", "StreamPlan", "activation_plans", "pooled_aside", "scale_plans",
            "stream_plan"]
@@ -64,8 +66,8 @@ def _(layer: Flatten, *, pixels: int = 1) -> StreamPlan:
     return StreamPlan(prod(layer.grid) if in_order(layer) else layer.outputs * (layer.grid[0] if layer.rows else 1))
 
 
-def scale_plans(layer: Scale, count: int) -> Iterator[ScalePlan]:
-    """A scale takes some channels of each of ``count`` vectors or pixels in a cycle."""
+def scale_plans(layer: Scale | Product, count: int) -> Iterator[ScalePlan]:
+    """A scale or a product takes some channels of each of ``count`` vectors or pixels in a cycle."""
     elements = 1
     while elements < 2 * layer.inputs:
         yield ScalePlan(elements, count * -(-layer.inputs // elements))
@@ -103,7 +105,8 @@ def _(layer: Activation, plan: ActivationPlan) -> Json:
 
 
 @ladder.register
-def _(layer: Pool | Flatten | Argmax | Add | Concat, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+def _(layer: Pool | Flatten | Argmax | Elementwise | Concat | Slice, *, streams: int, count: int,
+      levels: int = LEVELS) -> Ladder:
     return Ladder([(stream_plan(layer),)])
 
 
@@ -114,27 +117,28 @@ def _(layer: OverTime, *, streams: int, count: int, levels: int = LEVELS) -> Lad
 
 
 @ladder.register
-def _(layer: Scale, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+def _(layer: Scale | Product, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     return Ladder([(each,) for each in useful(list(scale_plans(layer, count)))])
 
 
 @layer_multiplications.register
-def _(layer: Pool | Flatten | OverTime | Argmax | Add | Concat, count: int = 1, plan: StreamPlan | None = None) -> int:
+def _(layer: Pool | Flatten | OverTime | Argmax | Elementwise | Concat | Slice, count: int = 1,
+      plan: StreamPlan | None = None) -> int:
     return 0
 
 
 @layer_multiplications.register
-def _(layer: Scale, count: int = 1, plan: ScalePlan | None = None) -> int:
+def _(layer: Scale | Product, count: int = 1, plan: ScalePlan | None = None) -> int:
     return layer.inputs * count
 
 
 @layer_entry.register
-def _(layer: Pool | Flatten | OverTime | Argmax | Add | Concat, plan: StreamPlan) -> Json:
+def _(layer: Pool | Flatten | OverTime | Argmax | Elementwise | Concat | Slice, plan: StreamPlan) -> Json:
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": 0, "multipliers": 0,
             "limit": "a value or a block in each cycle"}
 
 
 @layer_entry.register
-def _(layer: Scale, plan: ScalePlan) -> Json:
+def _(layer: Scale | Product, plan: ScalePlan) -> Json:
     return {"name": layer.name, "kind": layer.kind, "elements": plan.elements, "cycles": plan.cycles,
             "floor": plan.cycles, "multipliers": plan.multipliers, "limit": "some channels in each cycle"}

@@ -240,7 +240,7 @@ class Recording:
         """
         width = taken[0][1].shape[1]
         none = np.empty(0, np.int64), np.empty((0, width), np.uint8), np.empty(0, np.bool_)
-        each = [cls(np.asarray(come, np.int64), *(none if given is None else given))
+        each = [cls(np.asarray([] if come is None else come, np.int64), *(none if given is None else given))
                 for come, given in zip_longest(accepted, taken, fillvalue=None)]
         return replace(each[0], also=tuple(each[1:]), read=each[0].read if read is None else read)
 

@@ -255,6 +255,8 @@ class _Chain:
             raise _NoChain
         body, shortcut = map(self.to, sources)
         same = sum(1 for _ in _alike(body, shortcut))
+        if same == len(body) == len(shortcut):
+            raise _NoChain  # The sum of a layer and itself.
         before, at = body[:same], body[same - 1].name if same else self._start
         flow = self._graph.flows[at]
         if flow.grid is None and not all(getattr(each, "stepwise", False)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from benchmarks import fuzz
-from benchmarks.draw import KINDS, draw
+from benchmarks.draw import KINDS, draw, draw_graph
 from benchmarks.fuzz import trial
 from circulant.hw.c import Emulator
 from circulant.sim.quantize.quantize import quantize
@@ -43,6 +43,31 @@ def test_most_networks_can_be_quantized():
         except Refusal:
             refused += 1
     assert refused < len(SEEDS) / 10
+
+
+def test_graphs_have_several_ports_and_every_join():
+    drawn = [draw_graph(seed) for seed in range(40)]
+    assert {layer.kind for each in drawn for layer in each.model.layers} >= {
+        "linear", "gru", "lstm", "scale", "activation", "add", "product", "difference", "maximum", "minimum", "concat",
+        "slice", "over_time"}
+    assert {len(each.model.inputs) for each in drawn} == {1, 2, 3}
+    assert len({len(each.model.outputs) for each in drawn}) > 3
+    assert any(len({flow.sequence for flow in each.model.flows.values()}) == 2 for each in drawn), "different rates"
+    assert any(each.model.readers[name] for each in drawn for name in each.model.outputs), "an output in the middle"
+
+
+def test_a_graph_is_exact_by_what_it_was_compared_with(monkeypatch):
+    monkeypatch.setattr(fuzz, "stalled", lambda *given: 0)
+    found = fuzz.graph_trial(3, four_state=True)
+    assert (found.outcome, found.compared, found.reason) == ("exact", ("Icarus", "Verilator"), "")
+    monkeypatch.setattr(fuzz, "stalled", lambda *given: 2)
+    assert fuzz.graph_trial(3, four_state=False).reason == "2 words differ from the golden model"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+def test_graphs_are_exact_under_random_stalls(seed):
+    assert fuzz.graph_trial(seed, four_state=False).outcome == "exact"
 
 
 def test_an_equal_network_is_exact_by_what_it_was_compared_with():

@@ -4,7 +4,8 @@ import pytest
 
 from circulant.hw import generate
 from circulant.hw.layers import joins
-from circulant.hw.layers.joins import AddLayer, ConcatLayer, waiting
+from circulant.hw.layers.joins import ConcatLayer, PlacesLayer, waiting
+from circulant.hw.plan.passes import layer_multiplications
 from circulant.hw.plan.plan import plan
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
@@ -12,12 +13,20 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.cosim import verify
 from circulant.sim.kinds.add import Add
 from circulant.sim.kinds.concat import Concat
+from circulant.sim.kinds.difference import Difference
+from circulant.sim.kinds.maximum import Maximum
+from circulant.sim.kinds.minimum import Minimum
+from circulant.sim.kinds.product import FloatProduct, Product
 from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Input, Node
+from circulant.sim.shape.window import Flow
 from tests.hw.golden import blocks
 from tests.hw.simulate import Transfers, run, sink, source, stream
 from tests.hw.test_top import Beats
 from tests.random_graphs import graph
+from tests.random_networks import Random
 
 FORMS = Format(8, 4), Format(10, 7), Format(6, 1)
 
@@ -47,8 +56,34 @@ def joined(dut, layer, stalls, out):
 @pytest.mark.parametrize(("size", "k", "relu", "count"), [(7, 4, False, 2), (5, 1, True, 3), (3, 8, False, 2)])
 def test_a_sum_equals_golden(size, k, relu, count, stalls, out):
     layer = Add("sum", size, FORMS[:count], Format(9, 4), relu=relu)
-    found, wanted = joined(AddLayer(layer, k=k, beside=(0,) * count), layer, stalls, out)
+    found, wanted = joined(PlacesLayer(layer, k=k, beside=(0,) * count), layer, stalls, out)
     assert found == wanted
+
+
+@pytest.mark.parametrize(("stalls", "out"), STALLS)
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(("kind", "count"), [(Difference, 2), (Product, 2), (Maximum, 3), (Minimum, 2)])
+def test_what_is_combined_value_by_value_equals_golden(kind, count, relu, stalls, out):
+    layer = kind("both", 7, FORMS[:count], Format(12, 6) if kind is Product else Format(9, 4), relu=relu)
+    found, wanted = joined(PlacesLayer(layer, k=4, beside=(0,) * count), layer, stalls, out)
+    assert found == wanted
+    assert len({value for block in wanted for value in block["data"]}) > 20
+
+
+def test_a_product_has_a_multiplier_for_each_value_of_a_block():
+    """As counted in the Verilog, and in the plan; the budget is kept."""
+    r = Random(3)
+    nodes = Node(r.linear("a", 6, 8, 4), ("x",)), Node(r.linear("b", 6, 8, 4), ("x",)), Node(
+        FloatProduct("gate", 8), ("a", "b")), Node(r.linear("out", 8, 4, 4), ("gate",))
+    made = quantize(Model("gated", (Input("x", Flow(6)),), nodes, ("out",)), r.normal(20, 6, scale=1))
+    for budget, elements in ((7, 1), (17, 4), (200, 8)):
+        design = generate(made, multipliers=budget)
+        entry = next(each for each in design.manifest["layers"] if each["name"] == "gate")
+        assert (entry["elements"], entry["multipliers"], entry["cycles"]) == (elements, elements, 8 // elements)
+        assert design.multipliers == sum(each.multipliers for each in design.plans) <= budget
+        assert design.manifest["multiplications"]["per_sequence"] == sum(
+            layer_multiplications(stage) for stage in made.stages)
+    assert layer_multiplications(made.stages[2]) == 8
 
 
 @pytest.mark.parametrize(("stalls", "out"), STALLS)
@@ -93,7 +128,7 @@ def test_the_depth_of_a_queue_follows_from_the_stages_of_the_other_way():
     assert [waiting(3, beside) for beside in (0, 1, 2)] == [8, 81, 154]
     layer = Add("sum", 7, FORMS[:2], Format(9, 4))
     with unelaborated():
-        dut = AddLayer(layer, k=4, beside=(1, 0))
+        dut = PlacesLayer(layer, k=4, beside=(1, 0))
         depths, bits = dut.depths, [memory.bits for memory in dut.parts.memories]
         del dut
     assert depths == [waiting(2, 1), waiting(2, 0)]

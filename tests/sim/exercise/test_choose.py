@@ -38,8 +38,9 @@ def test_every_second_sequence_is_cut_and_counts_no_further():
     assert np.array_equal(made.lengths, again.lengths) and np.array_equal(made.outputs, again.outputs)
     one = exercise(NETWORK, 2, steps=6)
     from circulant.sim.exercise.choose import _coverage, _reached
-    assert one.coverage == _coverage(_reached(NETWORK, one.vectors.inputs, one.vectors.lengths))
-    assert sum(one.coverage.reached.values()) < sum(_coverage(_reached(NETWORK, one.vectors.inputs)).reached.values())
+    assert one.coverage == _coverage(_reached(NETWORK, {"input": one.vectors.inputs}, one.vectors.lengths))
+    every = _coverage(_reached(NETWORK, {"input": one.vectors.inputs}))
+    assert sum(one.coverage.reached.values()) < sum(every.reached.values())
 
 
 def test_a_quarter_of_the_samples_end_with_zeros():

@@ -1,0 +1,12 @@
+"""`sim.kinds.slice.Slice` in C."""
+from circulant.hw.c.unit import Array, Stage, Unit, render, stage
+from circulant.hw.c.value import storage
+from circulant.sim.kinds.slice import Slice
+
+
+@stage.register
+def _(layer: Slice, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
+    y_type = storage(layer.output_format)
+    return Stage(prefix, f"{layer.size} of {layer.inputs} values", render(
+        "slice.c.j2", unit=unit, prefix=prefix, layer=layer, y_type=y_type),
+        output=Array(y_type, f"{prefix}_y", layer.outputs), states=(), work=())
