@@ -10,7 +10,7 @@ from circulant.training.models.quantizer import Quantizer, set_grids
 from circulant.training.onnx.graph import RECURRENT, OnnxGraph, OnnxNode
 from circulant.training.onnx.recurrent import grids, recurrent
 
-__all__ = ["bias_behind", "made"]
+__all__ = ["bias_behind", "made", "padding_of"]
 
 DEFAULTS = {"Gemm": {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}, "BatchNormalization": {"epsilon": 1e-5}}
 
@@ -81,32 +81,68 @@ def _linear(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     return module
 
 
+def padding_of(graph: OnnxGraph, node: OnnxNode) -> tuple[int, ...] | None:
+    """The zeros of a Pad that alone a convolution takes, which pads by itself: those before each axis, and behind."""
+    users = [user.op for user in graph.users(node.outputs[0])]
+    if node.op != "Pad" or users != ["Conv"] or node.attributes.get("mode", "constant") != "constant":
+        return None
+    given, value, axes = (np.asarray(graph.constants[name]) if name in graph.constants else None
+                          for name in (*node.inputs, "", "", "")[1:4])
+    rank = len(graph.shapes[node.inputs[0]])
+    pads = np.zeros((2, rank), int)
+    given = np.asarray(node.attributes.get("pads", given))
+    pads[:, range(rank) if axes is None else axes] = given.reshape(2, -1)
+    value = node.attributes.get("value", 0 if value is None else value)
+    return None if np.any(value) or pads[:, :2].any() or (pads < 0).any() else tuple(pads[:, 2:].reshape(-1).tolist())
+
+
+def _pads(graph: OnnxGraph, node: OnnxNode, kernel: tuple[int, ...]) -> tuple[int, ...]:
+    """The padding of each axis, which is alike on both sides, or as good as that where no window reaches the end."""
+    options, rank = node.attributes, len(kernel)
+    strides, gaps = (options.get(name, [1] * rank) for name in ("strides", "dilations"))
+    spans = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
+    sizes, results = (graph.shapes[name][2:] for name in (node.inputs[0], node.outputs[0]))
+    auto, pads = options.get("auto_pad", "NOTSET"), list(options.get("pads", [0] * 2 * rank))
+    if auto != "NOTSET":
+        due = [0 if auto == "VALID" else max(0, (result - 1) * stride + span - size)
+               for result, stride, span, size in zip(results, strides, spans, sizes, strict=True)]
+        before = [(each + (auto == "SAME_LOWER")) // 2 for each in due]
+        pads = [*before, *(each - first for each, first in zip(due, before, strict=True))]
+    source = next((each for each in graph.nodes if node.inputs[0] in each.outputs), None)
+    if source is not None and (more := padding_of(graph, source)):
+        pads = [a + b for a, b in zip(pads, more, strict=True)]
+        sizes = graph.shapes[source.inputs[0]][2:]
+    if any((size + 2 * pad - span) // stride + 1 != result for size, pad, span, stride, result in zip(
+            sizes, pads, spans, strides, results, strict=False)):
+        raise node.refused("ceil_mode=1 adds windows beyond the edge; leave it out" if options.get("ceil_mode") else
+                           f"its padding must be alike on both sides, not {pads}; pad both sides")
+    return tuple(pads[:rank])
+
+
 def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     """A convolution or a pooling."""
     options, rank = node.attributes, _rank(graph, node)
-    if options.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise node.refused(f"auto_pad={options['auto_pad']} is not supported; export it with its padding as numbers")
-    pads = tuple(options.get("pads", [0] * 2 * rank))
-    if pads[:rank] != pads[rank:]:
-        raise node.refused(f"its padding must be alike on both sides, not {list(pads)}; pad both sides")
-    more: dict[str, Any] = {"stride": tuple(options.get("strides", [1] * rank)), "padding": pads[:rank]}
     dilation = tuple(options.get("dilations", [1] * rank))
+    weight = _constant(graph, node, 1) if node.op == "Conv" else np.zeros(0)  # (outputs, inputs / groups, …)
+    kernel = weight.shape[2:] if node.op == "Conv" else tuple(options["kernel_shape"])
+    pads = _pads(graph, node, kernel)
+    more: dict[str, Any] = {"stride": tuple(options.get("strides", [1] * rank)), "padding": pads}
     if node.op == "Conv":
-        weight = _constant(graph, node, 1)  # (outputs, inputs / groups, …)
         bias = _constant(graph, node, 2) if len(node.inputs) > 2 and node.inputs[2] else np.zeros(len(weight))
         groups = int(options.get("group", 1))
         kind: Any = {1: nn.Conv1d, 2: nn.Conv2d}[rank]
-        module = _filled(kind(weight.shape[1] * groups, len(weight), weight.shape[2:], dilation=dilation, groups=groups,
-                              **more), weight=weight, bias=bias)
+        module = _filled(kind(weight.shape[1] * groups, len(weight), kernel, dilation=dilation, groups=groups, **more),
+                         weight=weight, bias=bias)
         set_grids(module, grids(graph, node, {1: {"weight": weight}}))
         return module
-    if node.op == "AveragePool" and set(dilation) != {1}:
-        raise node.refused(f"dilations={list(dilation)} of an average are not supported; let windows have no gaps")
-    kernel = tuple(options["kernel_shape"])
-    more |= {"ceil_mode": bool(options.get("ceil_mode", 0))}
+    if any(2 * pad > size for pad, size in zip(pads, kernel, strict=True)):
+        raise node.refused(f"its padding must be at most half of its windows {list(kernel)}, not {list(pads)}; pad "
+                           "less")
     if node.op == "MaxPool":
         pool: nn.Module = getattr(nn, f"MaxPool{rank}d")(kernel, dilation=dilation, **more)
         return pool
+    if set(dilation) != {1}:
+        raise node.refused(f"dilations={list(dilation)} of an average are not supported; let windows have no gaps")
     counts = bool(options.get("count_include_pad", 0)) or not any(pads)
     mean: nn.Module = getattr(nn, f"AvgPool{rank}d")(kernel, count_include_pad=counts, **more)
     return mean
@@ -117,6 +153,8 @@ def _batch_norm(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         raise node.refused("training_mode=1 takes the statistics of each batch; export it for inference")
     scale, shift, mean, variance = (_constant(graph, node, number) for number in range(1, 5))
     kind: Any = nn.BatchNorm2d if len(graph.shapes[node.inputs[0]]) == 4 else nn.BatchNorm1d
+    if len(graph.shapes[node.inputs[0]]) > 4:
+        raise node.refused("it must take vectors, or images of one or two axes; reshape them")
     epsilon = node.attributes.get("epsilon", 1e-5)
     return _filled(kind(len(scale), eps=epsilon), weight=scale, bias=shift, running_mean=mean, running_var=variance)
 

@@ -13,7 +13,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.onnx.graph import OnnxGraph, OnnxNode, load
 from circulant.training.onnx.modules import made
-from circulant.training.onnx.operators import OPERATORS, Call
+from circulant.training.onnx.operators import KEEPING, OPERATORS, WAYS_OUT, Call
 
 __all__ = ["OnnxNetwork", "from_onnx"]
 
@@ -23,22 +23,6 @@ TOLERANCE = 1e-4
 
 NAMED = 3
 """Operators that a refusal names, and nodes of each."""
-
-WAYS_OUT = {
-    "LayerNormalization": "use BatchNormalization, whose statistics are constants",
-    "InstanceNormalization": "use BatchNormalization, whose statistics are constants",
-    "GroupNormalization": "use BatchNormalization, whose statistics are constants",
-    "Erf": "export with opset 20, in which Gelu is a node",
-    **dict.fromkeys(("QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"),
-                    "export with QuantizeLinear and DequantizeLinear around nodes of floating-point numbers"),
-    **dict.fromkeys(("If", "Loop", "Scan"), "unroll it in the export"),
-    "ConvTranspose": "use Conv",
-}
-"""Ways out by operator that is not known."""
-
-KEEPING = ("Identity", "Cast", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Split",
-           "Concat", "Expand", "Tile", "Pad", "Dropout")
-"""Operators that keep values as they are."""
 
 
 class OnnxNetwork(nn.Module):

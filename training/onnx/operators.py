@@ -10,9 +10,9 @@ from torch import nn
 from torch.nn import functional
 
 from circulant.training.onnx.graph import RECURRENT, OnnxGraph, OnnxNode
-from circulant.training.onnx.modules import bias_behind
+from circulant.training.onnx.modules import bias_behind, padding_of
 
-__all__ = ["OPERATORS", "Call"]
+__all__ = ["KEEPING", "OPERATORS", "WAYS_OUT", "Call", "table"]
 
 SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 """The parameters that ONNX takes without being told, which are torch's."""
@@ -235,6 +235,8 @@ def _pad(call: Call, module: Any, values: dict[str, Any]) -> Any:
     """Pad by a constant, or by values of the edges, reflected or repeated."""
     x, mode = call.data(values), call.option("mode", "constant")
     given, value = call.option("pads", call.number(1)), call.option("value", call.number(2)) or 0.0
+    if padding_of(call.graph, call.node) is not None:
+        return x
     named = call.number(3)
     if min(given) < 0:
         raise call.node.refused("its pads must not be negative; use Slice")
@@ -370,25 +372,78 @@ def _called(function: Callable[..., Any], *options: tuple[str, Any], **fixed: An
         call.data(values), *(call.option(name, default) for name, default in options), **fixed)
 
 
-OPERATORS: dict[str, Operator] = {
-    **dict.fromkeys(("Gemm", "MatMul", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
-                     "BatchNormalization"), _module),
-    **dict.fromkeys(RECURRENT, _recurrent),
-    "Identity": _same, "Dropout": _dropout, "Cast": _cast,
-    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
-    "Transpose": _transpose, "Gather": _gather, "Slice": _slice, "Split": _split, "Concat": _concat,
-    "Expand": _expand, "Tile": _tile, "Pad": _pad,
-    **dict.fromkeys(("ReduceMean", "ReduceMax", "ReduceSum"), _reduced),
-    "Add": _add, "Sum": _operands(torch.add), "Mean": _mean, "Sub": _operands(torch.sub), "Mul": _operands(torch.mul),
-    "Div": _operands(torch.div), "Neg": _called(torch.neg), **dict.fromkeys(("Max", "Min"), _bounded), "Where": _where,
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
-    "Relu": _called(functional.relu), "Sigmoid": _called(torch.sigmoid), "Tanh": _called(torch.tanh),
-    "LeakyRelu": _called(functional.leaky_relu, ("alpha", 0.01)), "PRelu": _prelu,
-    "HardSigmoid": _hard_sigmoid, "Clip": _clip, "HardSwish": _called(functional.hardswish), "Selu": _selu,
-    "Elu": _called(functional.elu, ("alpha", 1.0)), "Celu": _called(functional.celu, ("alpha", 1.0)),
-    "Gelu": lambda call, module, values: functional.gelu(call.data(values), approximate=call.option(
-        "approximate", "none")),
-    "Mish": _called(functional.mish), "Softplus": _called(functional.softplus),
-    "Softsign": _called(functional.softsign),
-}
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Operators that become the same.
+
+    Parameters:
+        becomes, conditions: as docs/onnx.md has them.
+        keeps: whether they keep values as they are, so that they may be integers.
+    """
+
+    operators: dict[str, Operator]
+    becomes: str
+    conditions: str = ""
+    keeps: bool = False
+
+
+GROUPS = (
+    Group(dict.fromkeys(("Gemm", "MatMul"), _module), "`Linear`, an `Add` of a vector behind it its bias",
+          "weights are constants of the file; no `transA`"),
+    Group({"Conv": _module}, "`Conv1d`, `Conv2d`",
+          "one group, no dilation, padding alike on both sides, also as `auto_pad`"),
+    Group(dict.fromkeys(RECURRENT, _recurrent), "`LSTM`, `GRU`, `RNN`, `PeepholeLstm`, `ResetBeforeGru`",
+          "forward or bidirectional, sigmoid and tanh; for the tanh of an RNN, or of a GRU that resets before its "
+          "matrix, also ReLU; zeros as initial states, no clip; `Y_c` is refused"),
+    Group(dict.fromkeys(("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"), _module), "pooling",
+          "as of a convolution; `ceil_mode` where it adds nothing; padding counts in a mean"),
+    Group({"BatchNormalization": _module}, "`BatchNorm1d`, `BatchNorm2d`", "no `training_mode`"),
+    Group({"Relu": _called(functional.relu), "Sigmoid": _called(torch.sigmoid), "Tanh": _called(torch.tanh),
+           "LeakyRelu": _called(functional.leaky_relu, ("alpha", 0.01)), "PRelu": _prelu,
+           "HardSigmoid": _hard_sigmoid, "Clip": _clip, "HardSwish": _called(functional.hardswish), "Selu": _selu,
+           "Elu": _called(functional.elu, ("alpha", 1.0)), "Celu": _called(functional.celu, ("alpha", 1.0)),
+           "Gelu": lambda call, module, values: functional.gelu(call.data(values), approximate=call.option(
+               "approximate", "none")),
+           "Mish": _called(functional.mish), "Softplus": _called(functional.softplus),
+           "Softsign": _called(functional.softsign)}, "functions of each value", "parameters as in torch"),
+    Group(dict.fromkeys(("Softmax", "LogSoftmax"), _softmax), "nothing, at the end", "over the last axis"),
+    Group({"Add": _add, "Sub": _operands(torch.sub), "Mul": _operands(torch.mul), "Div": _operands(torch.div),
+           "Neg": _called(torch.neg), "Sum": _operands(torch.add), "Mean": _mean,
+           **dict.fromkeys(("Max", "Min"), _bounded), "Where": _where}, "scales, clips, sums of branches",
+          "with constants that are the same for all samples; sums and differences also of two branches"),
+    Group(dict.fromkeys(("ReduceMean", "ReduceMax", "ReduceSum"), _reduced),
+          "poolings, means and maxima over time", "not over the batch"),
+    Group({**dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape), "Transpose": _transpose,
+           "Gather": _gather, "Slice": _slice, "Split": _split, "Concat": _concat, "Expand": _expand, "Tile": _tile,
+           "Pad": _pad}, "moves of values, last steps, ends of both directions",
+          "the batch stays an axis of its own; zeros around images pad a `Conv` behind them", keeps=True),
+    Group({"Identity": _same, "Dropout": _dropout, "Cast": _cast}, "nothing", "casts to floating point", keeps=True),
+)
+"""Operators that are known; what the values that they become are, docs/models.md says."""
+
+OPERATORS = {name: run for group in GROUPS for name, run in group.operators.items()}
 """By name."""
+
+KEEPING = {name for group in GROUPS if group.keeps for name in group.operators}
+"""Operators that keep values as they are."""
+
+WAYS_OUT = {
+    **dict.fromkeys(("LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization"),
+                    "use BatchNormalization, whose statistics are constants"),
+    "Erf": "export with opset 20, in which Gelu is a node",
+    **dict.fromkeys(("QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"),
+                    "export with QuantizeLinear and DequantizeLinear around nodes of floating-point numbers"),
+    **dict.fromkeys(("If", "Loop", "Scan"), "unroll it in the export"),
+    "ConvTranspose": "use Conv",
+}
+"""Ways out by operator that is not known."""
+
+
+def table() -> str:
+    """The operators in Markdown, as docs/onnx.md has them."""
+    rows = [(group.operators, group.becomes, group.conditions) for group in GROUPS]
+    rows += [({name: _same for name, each in WAYS_OUT.items() if each == way}, "refused", way)
+             for way in dict.fromkeys(WAYS_OUT.values())]
+    return "\n".join(["| operators | become | conditions |", "|---|---|---|", *(
+        f"| {', '.join(f'`{name}`' for name in names)} | {becomes} | {conditions} |"
+        for names, becomes, conditions in rows)])

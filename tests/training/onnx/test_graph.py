@@ -1,5 +1,6 @@
 """ONNX files that say what nobody can compute: paths that are no files, sizes that no memory holds."""
 import os
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -9,7 +10,7 @@ import torch
 from circulant.sim.refusal import Refusal
 from circulant.training import from_onnx, inspect
 from circulant.training.conversion import reference
-from circulant.training.onnx import graph
+from circulant.training.onnx import graph, operators
 from tests.training.onnx.test_network import floats, helper, written
 
 HUGE = 10**12
@@ -90,3 +91,10 @@ def test_constants_are_computed_under_the_opset_of_the_file(tmp_path, opset):
     onnx.save(model, path)
     x = torch.randn(8, 5, 3)
     assert [layer.returns for layer in reference(from_onnx(path, x[:2]), x).layers] == ["last"]
+
+
+def test_the_table_of_operators_is_that_of_the_registry():
+    """If it is not: paste what `operators.table()` gives into docs/onnx.md."""
+    page = (Path(__file__).parents[3] / "docs" / "onnx.md").read_text("utf-8")
+    assert operators.table() in page
+    assert not set(operators.OPERATORS) & set(operators.WAYS_OUT)

@@ -277,6 +277,41 @@ def test_moves_of_values(node, shape, constants, wanted, tmp_path):
     assert abs(network.run(x).real.reshape(9, -1) - wanted(x).reshape(9, -1)).max() < 2e-3
 
 
+WINDOWS = {
+    "zeros in front": ([helper.make_node("Pad", ["x", "p"], ["q"]), helper.make_node("Conv", ["q", "w"], ["y"])], 6),
+    "more of them": ([helper.make_node("Pad", ["x", "p"], ["q"]),
+                      helper.make_node("Conv", ["q", "w"], ["y"], pads=[1, 0, 1, 0])], 6),
+    "same": ([helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="SAME_UPPER")], 6),
+    "an end that no window reaches": ([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 0, 0],
+                                                        strides=[2, 2])], 6),
+    "a ceiling without effect": ([helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2],
+                                                   ceil_mode=1)], 6),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_padding_that_comes_to_the_same(name, tmp_path):
+    """`from_onnx` compares with the evaluator of the package."""
+    nodes, size = WINDOWS[name]
+    constants = {"w": floats(2, 3, 3, 3)} if any("w" in node.input for node in nodes) else {}
+    constants |= {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1])} if nodes[0].op_type == "Pad" else {}
+    x = floats(8, 3, size, size)
+    model = from_onnx(written(tmp_path / "net.onnx", nodes, ["n", 3, size, size], [None] * 4, **constants), x)
+    assert [layer.kind for layer in export(model, x).layers] == ["conv" if constants else "pool", "flatten"]
+
+
+@pytest.mark.parametrize(("node", "message"), [
+    (("Conv", {"auto_pad": "SAME_UPPER", "strides": [2, 2]}), r"alike on both sides, not \[0, 0, 1, 1\]; pad both"),
+    (("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}), "ceil_mode=1 adds windows beyond"),
+    (("MaxPool", {"kernel_shape": [3, 3], "pads": [2] * 4}), r"at most half of its windows \[3, 3\], not \[2, 2\]; p")])
+def test_padding_that_is_refused(node, message, tmp_path):
+    op, options = node
+    size, constants = (6, {"w": floats(2, 3, 3, 3)}) if op == "Conv" else (5, {})
+    node = helper.make_node(op, ["x", *constants], ["y"], **options)
+    with pytest.raises(Refusal, match=message):
+        from_onnx(written(tmp_path / "net.onnx", [node], ["n", 3, size, size], [None] * 4, **constants))
+
+
 def test_what_needs_a_batch_must_have_one(tmp_path):
     nodes = [helper.make_node("GlobalAveragePool", ["x"], ["y"], name="mean")]
     with pytest.raises(Refusal, match=r"'mean' .* it must take a batch, for which the file has no axis; give data "):
