@@ -13,6 +13,7 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper, reference, sh
 from circulant.sim.files.files import read_bytes, reason
 from circulant.sim.refusal import Refusal
 from circulant.training.onnx.quantizers import Grid, Quantizers, Range, computed
+from circulant.training.onnx.together import together
 
 __all__ = ["RECURRENT", "OnnxGraph", "OnnxNode", "load"]
 
@@ -152,20 +153,17 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
         dim.Clear()
         dim.dim_value = size
     graph.output[0].type.tensor_type.ClearField("shape")
-    try:
-        model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
-    except Exception as error:
-        said = " ".join(str(error).split())[:300]
-        raise Refusal(f"{path}: the shapes of its nodes contradict each other for inputs {shape} ({said}); export it "
-                      "again, or give data of the right shape") from None
-    _require_small(path, _inferred(model.graph))
-    found = _Folded(model, taken.name, shape, known)
+    found = _folded(path, model, taken.name, shape, known)
+    if graph.output[0].name in found.constants:
+        raise Refusal(f"{path} must have an output that depends on its input, not {graph.output[0].name!r}, which is "
+                      "constant; export the output that counts")
     shapes = found.shapes if batch is not None else {name: (2, *sizes) for name, sizes in found.shapes.items()}
     taken_out.grids.update({name: taken_out.grids[source] for name, source in found.moved.items()
                             if source in taken_out.grids})
-    integers = frozenset(each.name for each in (taken, *model.graph.value_info, *model.graph.output)
+    integers = frozenset(each.name for each in (taken, *found.graph.value_info, *found.graph.output)
                          if each.type.tensor_type.elem_type not in FLOATS)
-    return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, batch, nodes=tuple(found.nodes),
+    nodes = together(found.nodes, found.constants, graph.output[0].name)
+    return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, batch, nodes=nodes,
                      constants=found.constants, shapes=shapes, integers=integers, quantizers=taken_out, proto=model)
 
 
@@ -212,38 +210,76 @@ def _require_small(path: str | Path, shapes: Mapping[str, Shape]) -> None:
 def _inferred(graph: GraphProto) -> dict[str, Shape]:
     """The shapes that inference has found, by the names of tensors; 0 for a size that it has not."""
     return {each.name: tuple(dim.dim_value for dim in each.type.tensor_type.shape.dim)
-            for each in (*graph.value_info, *graph.output)}
+            for each in (*graph.value_info, *graph.output) if each.type.tensor_type.HasField("shape")}
 
 
 def _words(dims: Sequence[int | None]) -> str:
     return f"({', '.join('any' if dim is None else str(dim) for dim in dims)})"
 
 
+def _folded(path: str | Path, model: Any, input: str, shape: Shape, known: dict[str, NDArray[Any]]) -> "_Folded":
+    """Nodes that depend on the data. Sizes that inference does not know may follow from what the last one made
+    computable.
+
+    Raises:
+        Refusal: when shapes contradict each other.
+    """
+    left, moved = onnx.ModelProto(), dict[str, str]()
+    left.CopyFrom(model)
+    while True:
+        found = _Folded(shape_inference.infer_shapes(left, data_prop=True), input, shape, known)
+        moved |= found.moved
+        if len(found.left) == len(left.graph.node):
+            break
+        known = found.constants
+        del left.graph.node[:]
+        left.graph.node.extend(found.left)
+        taken = {name for node in found.left for name in node.input} - {each.name for each in left.graph.initializer}
+        left.graph.initializer.extend(numpy_helper.from_array(known[name], name) for name in sorted(taken & set(known)))
+    try:
+        final = shape_inference.infer_shapes(left, strict_mode=True, data_prop=True)
+    except Exception as error:
+        said = " ".join(str(error).split())[:300]
+        raise Refusal(f"{path}: the shapes of its nodes contradict each other for inputs {shape} ({said}); export it "
+                      "again, or give data of the right shape") from None
+    _require_small(path, _inferred(final.graph))
+    found = _Folded(final, input, shape, known)
+    found.moved = moved
+    return found
+
+
 class _Folded:
-    """Walks the nodes, and computes those that do not depend on the data."""
+    """Walks the nodes, and computes those that do not depend on the data.
+
+    Members:
+        left: the other nodes.
+        moved: by constant the one that it is with its values at other places.
+    """
 
     def __init__(self, model: Any, input: str, shape: Shape, known: dict[str, NDArray[Any]]) -> None:
-        self.constants, self.nodes = dict(known), list[OnnxNode]()
+        self.constants, self.nodes, self.left = dict(known), list[OnnxNode](), list[NodeProto]()
         self.shapes: dict[str, Shape] = {input: shape}
         self.moved: dict[str, str] = {}
+        self.graph = model.graph
         inferred = _inferred(model.graph)
-        for number, node in enumerate(model.graph.node):
+        for node in model.graph.node:
             made = self._constant(node, model.opset_import)
             if made is not None:
                 self.constants.update(zip(node.output, made, strict=False))
                 if node.op_type in MOVES:
                     self.moved[node.output[0]] = self.moved.get(node.input[0], node.input[0])
                 continue
+            self.left.append(node)
             attributes = {each.name: _plain(each) for each in node.attribute}
-            self.nodes.append(OnnxNode(node.name or f"{node.op_type.lower()}_{number}", node.op_type,
-                                       inputs=tuple(node.input), outputs=tuple(node.output), attributes=attributes))
+            self.nodes.append(OnnxNode(node.name, node.op_type, tuple(node.input), tuple(node.output), attributes))
             self.shapes |= {name: inferred[name] for name in node.output if name in inferred}
 
     def _constant(self, node: NodeProto, opsets: Any) -> list[NDArray[Any]] | None:
         """The values of a node, or None where they depend on the data."""
         given = [name for name in node.input if name]
-        if node.op_type == "Shape" and given[0] in self.shapes and not node.attribute:
-            return [np.array(self.shapes[given[0]], np.int64)]
+        if node.op_type == "Shape" and 0 not in self.shapes.get(given[0], (0,)):
+            ends = {each.name: each.i for each in node.attribute}
+            return [np.array(self.shapes[given[0]][ends.get("start", 0):ends.get("end")], np.int64)]
         if any(name not in self.constants for name in given):
             return None
         return computed(node, self.constants, opsets)

@@ -46,8 +46,11 @@ class Call:
         if name in values:
             x, more = values[name], len(self.result) - len(self.graph.shapes[name])
             return x.reshape(x.shape[0], *[1] * more, *x.shape[1:]) if self.extra and more > 0 else x
-        like = next(iter(values.values()))
-        return torch.tensor(np.asarray(self.graph.constants[name])).to(like.device, like.dtype)
+        like, array = next(iter(values.values())), np.asarray(self.graph.constants[name])
+        axis = self.batch.get(self.node.outputs[0], 0) if array.ndim == len(self.result) else -1
+        if not self.extra and axis >= 0 and (array == array.take([0], axis)).all():
+            array = array.take([0], axis)  # As many samples as the data has.
+        return torch.tensor(array).to(like.device, like.dtype)
 
     def number(self, number: int) -> Any:
         """An input that is a constant, or None where there is none."""
@@ -405,7 +408,8 @@ GROUPS = (
            "Gelu": lambda call, module, values: functional.gelu(call.data(values), approximate=call.option(
                "approximate", "none")),
            "Mish": _called(functional.mish), "Softplus": _called(functional.softplus),
-           "Softsign": _called(functional.softsign)}, "functions of each value", "parameters as in torch"),
+           "Softsign": _called(functional.softsign)}, "functions of each value",
+          "parameters as in torch; `Softsign` and `Gelu` also in several nodes"),
     Group(dict.fromkeys(("Softmax", "LogSoftmax"), _softmax), "nothing, at the end", "over the last axis"),
     Group({"Add": _add, "Sub": _operands(torch.sub), "Mul": _operands(torch.mul), "Div": _operands(torch.div),
            "Neg": _called(torch.neg), "Sum": _operands(torch.add), "Mean": _mean,

@@ -312,6 +312,36 @@ def test_padding_that_is_refused(node, message, tmp_path):
         from_onnx(written(tmp_path / "net.onnx", [node], ["n", 3, size, size], [None] * 4, **constants))
 
 
+def test_sizes_that_follow_from_computed_ones_are_found(tmp_path):
+    """Half of the features, a state of zeros and a loop, as torch writes them for any number of samples."""
+    class Halved(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.fc = nn.RNNCell(4, 4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            h = torch.zeros(x.shape[0], 4)
+            for step in range(2):
+                h = self.cell(x[:, step].chunk(2, -1)[1], h)
+            return self.fc(h)
+
+    model, x, path = Halved().eval(), torch.randn(9, 2, 8), tmp_path / "net.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(model, (x,), path, dynamo=False, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    network = export(from_onnx(path, x), x)
+    assert abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 5e-3
+
+
+def test_an_output_that_is_constant_is_refused(tmp_path):
+    nodes = [helper.make_node("Shape", ["x"], ["y"], start=1)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])],
+                              [helper.make_tensor_value_info("y", TensorProto.INT64, [1])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "n.onnx")
+    with pytest.raises(Refusal, match="must have an output that depends on its input, not 'y', which is constant; exp"):
+        from_onnx(tmp_path / "n.onnx")
+
+
 def test_what_needs_a_batch_must_have_one(tmp_path):
     nodes = [helper.make_node("GlobalAveragePool", ["x"], ["y"], name="mean")]
     with pytest.raises(Refusal, match=r"'mean' .* it must take a batch, for which the file has no axis; give data "):
