@@ -11,6 +11,7 @@ import click
 from benchmarks.experiments import FOLDER, Row
 from circulant.experiment import load, parse
 from circulant.sim import artifact
+from circulant.training.settings.training import renamed
 
 __all__ = ["KEPT", "keep", "record"]
 
@@ -29,7 +30,7 @@ def record(row: Row, seed: int, below: Path = FOLDER, kept: Path | None = KEPT) 
         if path.exists():
             found = artifact.read_json(path, KIND, VERSION)
             tables = found["experiment"]
-            tables = {**tables, "training": {"start": "random"} | tables["training"]}  # Before there was a choice.
+            tables = {**tables, "training": renamed(tables["training"])}
             if _tables(parse(tables)) == _tables(_experiment(row, seed)):
                 return found
             click.echo(f"{path} is left out: it was trained with other settings than {row.experiment} has for row "
@@ -64,8 +65,8 @@ def _tables(experiment: Any) -> dict[str, Any]:
     model would, were there one."""
     tables: dict[str, Any] = experiment.tables(TABLES)
     settings = experiment.training
-    inherits = settings.method == "direct" and settings.start != "random" and (settings.dense_epochs or settings.dense)
-    tables["training"]["start"] = "dense" if inherits else "random"
+    fresh = settings.method != "direct" or settings.start == "projected"
+    tables["training"]["start"] = "projected" if fresh or not (settings.dense_epochs or settings.dense) else "dense"
     if settings.dense:
         del tables["training"]["dense_epochs"]
     del tables["training"]["dense"]

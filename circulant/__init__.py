@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Dataset,
         compress,
         export,
+        find_rate,
         from_onnx,
         initialise,
         inspect,
@@ -31,7 +32,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "load_data", "Dataset",
-    "inspect", "ConversionReport", "compress", "initialise", "train_admm", "train_direct", "export", "from_onnx",
+    "inspect", "ConversionReport", "compress", "initialise", "find_rate", "train_admm", "train_direct",
+    "export", "from_onnx",
     "Network", "Vectors",
     "generate", "Design", "write_kit",
     "verify", "Verification",
@@ -42,7 +44,8 @@ __all__ = [
 _HOME = {
     "load_data": "training", "Dataset": "training",
     "inspect": "training", "ConversionReport": "training", "compress": "training", "initialise": "training",
-    "train_admm": "training", "train_direct": "training", "export": "training", "from_onnx": "training",
+    "find_rate": "training", "train_admm": "training", "train_direct": "training", "export": "training",
+    "from_onnx": "training",
     "Network": "sim.golden.network", "Vectors": "sim.vectors",
     "generate": "hw", "Design": "hw", "write_kit": "kit",
     "verify": "sim.cosim", "Verification": "sim.cosim",

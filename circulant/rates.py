@@ -19,14 +19,8 @@ from circulant.sim.settings import keys
 
 __all__ = ["best", "closing", "find_rate"]
 
-FACTORS = (0.25, 0.5, 1, 2, 4, 8)
-"""Multiples of `training.learning_rate` that are tried."""
-
 EPOCHS, SHARE = 4, 4
 """A training has this many epochs, or one of so many of the phase where that is more."""
-
-PART = 10
-"""One of so many training samples is held out where the experiment does not say how many."""
 
 KIND, VERSION = "circulant-rates", 1
 
@@ -49,14 +43,14 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
     run.require_writable()
     experiment, tables = run.experiment, run.experiment.tables()
     if not (held := experiment.data.held_out):
-        held = max(1, len(training.load_data(**tables["data"], progress=show).train_x) // PART)
+        held = max(1, len(training.load_data(**tables["data"], progress=show).train_x) // training.PART)
     experiment = replace(experiment, data=replace(experiment.data, held_out=held))
     named, settings = tables["training"].pop("dense"), training.TrainingSettings(**tables["training"])
     dense = baseline(experiment, Path(named)) if named else None
     data = training.load_data(**experiment.tables()["data"], progress=show)
     inspected(experiment, data).require()
     rule, kind, _ = keys(training.TrainingSettings)["learning_rate"]
-    rates = [rate for factor in FACTORS
+    rates = [rate for factor in training.FACTORS
              if not rule.refuses(rate := float(f"{settings.learning_rate * factor:.6g}"), kind)]
 
     whole = settings.epochs("direct" if settings.method == "direct" else "dense")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from circulant.training.data import Dataset, load_data
     from circulant.training.loop.curves import Curves
     from circulant.training.loop.finetune import finetune
-    from circulant.training.loop.learning_rate_search import try_rates
+    from circulant.training.loop.learning_rate_search import FACTORS, PART, Rates, find_rate, try_rates
     from circulant.training.loop.loop import evaluate, fit
     from circulant.training.loop.muon import Muon
     from circulant.training.loop.runtime import machine
@@ -54,7 +54,7 @@ __all__ = [
     "ModelSettings", "SequenceClassifier", "build",
     "evaluate", "fit", "score", "Task", "task_of",
     "Trained", "TrainingResult", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained",
-    "load_trained", "try_rates",
+    "load_trained", "try_rates", "find_rate", "Rates", "FACTORS", "PART",
     "export", "reference", "from_onnx", "Curves", "machine",
     "finetune", "golden_paths", "weight_formats", "constrain_to_quantized", "settled", "quantized",
 ]
@@ -73,7 +73,7 @@ _HOME = {
     "loop.finetune": ("finetune",),
     "loop.loop": ("evaluate", "fit"),
     "loop.muon": ("Muon",),
-    "loop.learning_rate_search": ("try_rates",),
+    "loop.learning_rate_search": ("FACTORS", "PART", "Rates", "find_rate", "try_rates"),
     "loop.runtime": ("machine",),
     "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),

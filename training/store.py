@@ -19,6 +19,7 @@ from circulant.training.blocks.constraint import compress
 from circulant.training.loop.train import Trained
 from circulant.training.models.models import build
 from circulant.training.settings import ModelSettings, TrainingSettings
+from circulant.training.settings.training import renamed
 
 __all__ = ["load_trained", "save_state", "save_trained"]
 
@@ -95,7 +96,7 @@ def load_trained(path: str | Path, *, model: ModelSettings | None = None) -> Tra
                       f"{str(fields.get('hash'))[:12]!r}; the file was changed or damaged: train again")
     require(_META, plain, path, "train again")
     try:
-        settings, training = ModelSettings(**meta["model"]), TrainingSettings(**{"start": "random"} | meta["settings"])
+        settings, training = ModelSettings(**meta["model"]), TrainingSettings(**renamed(meta["settings"]))
         if settings.kind == "python":
             settings = _named(model)
         _check_shapes(settings, meta, states["dense"])

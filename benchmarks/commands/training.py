@@ -8,6 +8,7 @@ from benchmarks import (
     activations,
     alternatives,
     cells,
+    defaults,
     digits,
     explore,
     golden,
@@ -39,6 +40,17 @@ def _learned(path: str | None, seeds: int, tasks: tuple[str, ...], picture: Path
     if picture is not None:
         learned.picture(figures, picture)
     show(figures, path)
+
+
+@main.command("defaults", epilog="Example: python -m benchmarks defaults --seeds 1 --epochs 8 --json -")
+@click.option("--seeds", default=3, show_default=True, help="Trainings of each kind.")
+@click.option("--epochs", default=defaults.EPOCHS, show_default=True, help="Of ADMM, and of retraining.")
+@click.option("--set", "sets", multiple=True, type=click.Choice(list(defaults.SETS)), help="May be repeated.")
+@as_json
+def _defaults(path: str | None, seeds: int, epochs: int, sets: tuple[str, ...]) -> None:
+    """Points lost by train_admm and train_direct with default settings, on small sets; goes on where it stopped."""
+    show(defaults.measure(seeds=seeds, epochs=epochs, sets=sets or tuple(defaults.SETS),
+                          note=lambda text: click.echo(text, err=True)), path)
 
 
 @main.command("explore", epilog="Example: python -m benchmarks explore --json -")

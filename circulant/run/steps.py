@@ -9,8 +9,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from circulant.boards.device import fit_of
 from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
@@ -142,22 +140,9 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
         "machine": training.machine(tables["training"]["device"]),
     })
     shutil.rmtree(kept, ignore_errors=True)
-    if said := at_chance(run.experiment, trained.metric, trained.scores["circulant"], data.test_y):
-        show("search of block sizes", 1, 1, said)
+    for note in trained.notes:
+        show("training", 1, 1, note)
     return done
-
-
-def at_chance(experiment: Experiment, metric: str, score: float, targets: Any) -> str:
-    """A sentence on a search of block sizes whose network is no better than always the most frequent class, by more
-    than twice the standard error; else an empty string."""
-    if experiment.training.method != "search" or metric != "accuracy":
-        return ""
-    guess = float(np.unique(targets, return_counts=True)[1].max() / np.size(targets))
-    if score > guess + 2 * math.sqrt(guess * (1 - guess) / np.size(targets)):
-        return ""
-    epochs = experiment.training.search_epochs
-    return (f"it ends at chance, accuracy {shown(metric, score)} where guessing has {shown(metric, guess)}: search "
-            f"longer, --set training.search_epochs={max(2 * epochs, 40)}")
 
 
 def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None, executes: bool = False

@@ -70,7 +70,7 @@ def test_a_record_without_a_start_is_of_random_columns(tmp_path):
     assert records.record(row("k8"), 0, tmp_path, None) is not None, "ADMM has one start"
 
 
-@pytest.mark.parametrize(("start", "fits"), [("auto", True), ("dense", True), ("random", False)])
+@pytest.mark.parametrize(("start", "fits"), [("auto", True), ("dense", True), ("projected", False)])
 def test_a_record_says_what_direct_training_started_from(tmp_path, start, fits):
     blocks = next(row for row in rows("speech-gru") if row.label == "k8")
     trained("k8", tmp_path, "training.start=dense", of=blocks)

@@ -84,7 +84,7 @@ def test_the_taught_twin_differs_by_its_block_size_alone(experiment):
 def test_a_warm_row_differs_by_its_start_alone(experiment):
     cold, warm = row(experiment, "k8"), row(experiment, "k8-warm")
     assert (*cold.sets, "training.start=dense") == warm.sets and cold.base == warm.base
-    assert [load(experiment, each.sets).training.start for each in (cold, warm)] == ["random", "dense"]
+    assert [load(experiment, each.sets).training.start for each in (cold, warm)] == ["projected", "dense"]
 
 
 @pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm"])
@@ -95,7 +95,7 @@ def test_a_chain_leads_from_a_dense_model_over_its_taught_twin_to_blocks(experim
     assert {each.against for each in chain} == {"start-chain"}
     assert [each.compression.block_size for each in settings] == [1, 1, 8, 16]
     assert [each.training.method for each in settings] == ["admm", "direct", "direct", "direct"]
-    assert [each.training.start for each in settings[1:]] == ["random", "dense", "dense"]
+    assert [each.training.start for each in settings[1:]] == ["projected", "dense", "dense"]
     assert {each.training.distillation for each in settings[1:]} == {0.9}
 
 

@@ -24,7 +24,6 @@ DATA = circulant.Dataset("mine", X, Y, X, Y, classes=2)
     (lambda: circulant.train_admm(MODEL, X, learning_rate=3), "not 'learning_rate'; here that is lr"),
     (lambda: circulant.train_admm(MODEL, X, start="dense"), "train_admm must be given arguments that it knows, not "
      "'start', which does nothing there: it has no phase 'direct'; leave it out"),
-    (lambda: circulant.train_admm(MODEL, X, dense_epochs=1), "'dense_epochs', which does nothing there"),
     (lambda: circulant.train_admm(MODEL, X, device="cpu"), "it trains where the model is; move that"),
     (lambda: train_direct(MODEL, X, tolerance=1), "'tolerance', which does nothing there: it has no phase 'admm'"),
     (lambda: train_direct(MODEL, X, retrain_epochs=1), "it has no phase 'retrain'; leave it out"),

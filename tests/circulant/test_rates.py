@@ -11,7 +11,7 @@ SET = [word for each in ("data.subset=200", "model.hidden=8", "training.method=d
 
 
 def test_the_rate_is_chosen_on_samples_held_out_of_training(call, tmp_path, monkeypatch):
-    monkeypatch.setattr(rates, "FACTORS", (0.01, 1))
+    monkeypatch.setattr("circulant.training.FACTORS", (0.01, 1))
     code, out, err = call("train", "digits-gru", "--find-rate", "--out", "here", *SET)
     assert code == 0, err
     first, second, last = out.splitlines()

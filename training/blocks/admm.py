@@ -26,6 +26,10 @@ APART = 10.0
 """The residuals of a matrix are out of balance when they differ by this factor (Boyd et al. 2011, eq. 3.13)."""
 
 
+BALANCING = 1.1
+"""Factor of ρ at an update where it balances the residuals, and no other is given."""
+
+
 class Residuals(NamedTuple):
     """How far one matrix is from convergence: primal ‖W - Z‖ / ‖W‖ and dual ‖Z - Z_before‖ / ‖Z‖."""
 
@@ -45,7 +49,9 @@ class Admm:
             primal residual is ten times the dual one and falls in the opposite case, each relative to its own variable:
             Boyd et al. 2011, section 3.4.1, as Wohlberg 2017 normalises it). U is rescaled, so that the multipliers ρU
             stay as they are.
-        growth: the factor.
+        growth: the factor; 0 takes ρ to ``rho_max`` with the last of ``updates``, each matrix by a factor of its own,
+            or is 1.1 where ρ balances.
+        updates: that there will be at most.
         rho_max: ρ grows no further.
         tolerance: `converged` when both residuals of every matrix are below it.
         forms: by parameter name the grid of whose integers a matrix shall be besides, see `QuantizedSet`; it is then
@@ -62,9 +68,9 @@ class Admm:
 
     def __init__(self, model: nn.Module, block_size: int | Mapping[str, int], *,
                  rho: float | Mapping[str, float] = 1e-3, schedule: str = "geometric", growth: float = 1.0,
-                 rho_max: float = math.inf, tolerance: float = 1e-3,
+                 rho_max: float = math.inf, tolerance: float = 1e-3, updates: int = 0,
                  forms: Mapping[str, WeightGrid] | None = None) -> None:
-        for name, value, least in (("growth", growth, 1.0), ("tolerance", tolerance, 0.0)):
+        for name, value, least in (("growth", growth or 1.0, 1.0), ("tolerance", tolerance, 0.0)):
             _require(name, value, least)
         if schedule not in SCHEDULES:
             raise Refusal(f"schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
@@ -79,7 +85,8 @@ class Admm:
                                              forms[name]) if name in forms else found[name].constraint(k)
                       for name, k in sizes.items()}
         self.rho = penalties(rho, sizes)
-        self.schedule, self.growth, self.rho_max, self.tolerance = schedule, growth, rho_max, tolerance
+        self.schedule, self.rho_max, self.tolerance = schedule, rho_max, tolerance
+        self.growth = {name: growth or self._towards_end(each, updates) for name, each in self.rho.items()}
         self.residuals: dict[str, Residuals] = {}
         with torch.no_grad():
             self.z = {name: self._sets[name].project(matrix.weight) for name, matrix in self._matrices.items()}
@@ -153,11 +160,17 @@ class Admm:
     def _shift(self) -> None:
         self._offset = {name: self.u[name] - z for name, z in self.z.items()}
 
+    def _towards_end(self, rho: float, updates: int) -> float:
+        """The factor that takes ρ to its greatest value in the last epoch, before which there is one update less."""
+        if self.schedule == "balance" or updates < 2 or not rho < self.rho_max < math.inf:
+            return BALANCING if self.schedule == "balance" else 1.0
+        return float((self.rho_max / rho) ** (1 / (updates - 1)))
+
     def _next(self, name: str, primal: float, dual: float) -> float:
         rho = self.rho[name]
-        higher = min(rho * self.growth, max(self.rho_max, rho))
+        higher = min(rho * self.growth[name], max(self.rho_max, rho))
         if self.schedule == "balance":
-            return higher if primal > APART * dual else rho / self.growth if dual > APART * primal else rho
+            return higher if primal > APART * dual else rho / self.growth[name] if dual > APART * primal else rho
         return higher if self.schedule == "geometric" else rho
 
 

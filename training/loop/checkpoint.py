@@ -13,13 +13,14 @@ from circulant.sim.files.schema import shown
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
 from circulant.training import archive
+from circulant.training.settings.training import renamed
 
 __all__ = ["FORMAT", "VERSION", "Checkpoint"]
 
 FORMAT = "circulant-checkpoint"
 VERSION = 2
 
-BEFORE = {"start": "random", "rate_scaling": "none", "loss": "auto", "early_stopping": 0}
+BEFORE = {"rate_scaling": "none", "loss": "auto", "early_stopping": 0}
 """Settings of trainings from before these could be chosen."""
 
 
@@ -93,7 +94,7 @@ class Checkpoint:
 
 def _whole(about: dict[str, Any]) -> dict[str, Any]:
     """The settings of a training, with what was the only way before it could be chosen."""
-    return about | {"training": BEFORE | about["training"]} if "training" in about else about
+    return about | {"training": renamed(BEFORE | about["training"])} if "training" in about else about
 
 
 def _changes(was: Any, now: Any, path: str = "") -> Any:

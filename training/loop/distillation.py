@@ -1,4 +1,5 @@
 """A task whose targets are the outputs of another model: what a network does is kept while its weights change."""
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -59,6 +60,9 @@ class DistillationTask(Task):
 
     def tally(self, outputs: Tensor, batch: Batch) -> Any:
         return self._task.tally(outputs, batch)
+
+    def constant(self, batches: Sequence[Batch]) -> Tensor | None:
+        return self._task.constant(batches)
 
     def check(self, outputs: Tensor, batch: Batch) -> None:
         self._task.check(outputs, batch)

@@ -67,7 +67,8 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
     if joint_epochs:
         free = decompress(model).to(where)
         run("joint", free, joint_epochs, Admm(free, sizes, rho=s.rho, schedule=s.rho_schedule, growth=s.rho_growth,
-                                              rho_max=s.rho_max, tolerance=s.tolerance, forms=forms))
+                                              rho_max=s.rho_max, tolerance=s.tolerance, updates=joint_epochs,
+                                              forms=forms))
         model = compress(free, sizes)
     tuned = constrain_to_quantized(model, forms).to(where)
     if epochs:

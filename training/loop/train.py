@@ -1,5 +1,6 @@
 """From a model to a block-circulant one: by ADMM, hard projection and retraining (E-RNN, section 4), or directly."""
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 
 from circulant.sim.metrics import shown, words
 from circulant.sim.public import public
+from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import assign, block_sizes, resolve
 from circulant.training.blocks.matrices import owner
@@ -15,7 +17,8 @@ from circulant.training.blocks.paths import Costs
 from circulant.training.capture import inspect
 from circulant.training.data import Dataset
 from circulant.training.loop.display import Display
-from circulant.training.loop.loop import Metrics
+from circulant.training.loop.loop import Metrics, evaluate
+from circulant.training.loop.notes import chance
 from circulant.training.loop.runtime import choose_device, process_group
 from circulant.training.loop.trainer import Progress, Trainer
 from circulant.training.models.models import build, described
@@ -47,6 +50,7 @@ class Trained:
         scores: on the test set: "dense", the baseline, where one was trained or given; "projected", after ADMM and the
             hard projection, where there was any; "circulant", of ``model``.
         earlier: seconds, and seconds of processor time, that a training which was resumed took up to its checkpoint.
+        notes: sentences on what did not go well.
     """
 
     data: str
@@ -61,6 +65,7 @@ class Trained:
     higher_is_better: bool
     scores: dict[str, float]
     earlier: tuple[float, float] = (0.0, 0.0)
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         scores = ", ".join(f"{stage} {shown(self.metric, score)}" for stage, score in self.scores.items())
@@ -95,10 +100,11 @@ class TrainingResult:
         model: block-circulant, where the given one was; `circulant.export` takes it.
         history: one dict for each epoch: phase, epoch, loss, the metric, and for ADMM rho, primal, dual (the worst of
             all matrices) and ``matrices``, the same for each.
-        scores: metric on the test set: "projected", after ADMM and the hard projection, where there was any, and
-            "circulant", of ``model``.
+        scores: metric on the test set: "dense", of the dense baseline; "projected", after ADMM and the hard projection,
+            where there was any; and "circulant", of ``model``.
         task: loss and metric, for `circulant.training.evaluate` and `circulant.training.score`.
         data: what was trained and measured on; of arrays a `Dataset`, as `circulant.save_run` takes it.
+        notes: sentences on what did not go well; they are logged, too, by the logger "circulant".
     """
 
     model: nn.Module
@@ -106,10 +112,12 @@ class TrainingResult:
     scores: dict[str, float]
     task: Task
     data: Samples
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, sorted(set(self.block_sizes.values()))))
-        return (f"<TrainingResult {words(self.metric)} {shown(self.metric, self.score)}, block size {sizes}, "
+        return (f"<TrainingResult {words(self.metric)} {shown(self.metric, self.score)} "
+                f"(dense {shown(self.metric, self.scores['dense'])}), block size {sizes}, "
                 f"{len(self.history)} epochs>")
 
     @property
@@ -162,27 +170,31 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     return Trained(data.name, inputs=data.shape, classes=data.classes, model_settings=model, settings=settings,
                    dense=trainer.dense, model=circulant.cpu(),
                    history=trainer.history, metric=task.metric, higher_is_better=task.higher_is_better,
-                   scores=trainer.scores, earlier=trainer.earlier)
+                   scores=trainer.scores, earlier=trainer.earlier, notes=tuple(trainer.notes))
 
 
 CALLED = {"learning_rate": "lr", "batch_size": "batch"}
 """Fields of the settings that the functions below take by shorter names."""
 
+TAKEN = ("Direct training begins with the projection of the model's weights, rescaled to their variance, which is no "
+         "longer what the model learned; start = 'dense' keeps it")
 
-@public(more=TrainingSettings, idle=idle("admm", "retrain"), called=CALLED | {
+
+@public(more=TrainingSettings, idle=idle("dense", "admm", "retrain"), called=CALLED | {
     "method": "a call of train_direct", "admm_epochs": "epochs", "retrain_rate": "retrain_lr"})
 def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
                metric: str | Measure | None = None, higher_is_better: bool | None = None,
                block_size: int | Mapping[str, int] = BLOCK_SIZE, epochs: int = TrainingSettings.admm_epochs,
-               retrain_epochs: int = TrainingSettings.retrain_epochs, lr: float = TrainingSettings.learning_rate,
-               retrain_lr: float = TrainingSettings.retrain_rate,
+               retrain_epochs: int = TrainingSettings.retrain_epochs, dense_epochs: int | None = None,
+               lr: float = TrainingSettings.learning_rate, retrain_lr: float = TrainingSettings.retrain_rate,
                rho: float | Mapping[str, float] = TrainingSettings.rho, batch: int = TrainingSettings.batch_size,
                seed: int = TrainingSettings.seed, progress: bool = True,
                on_epoch: Progress | None = None, checkpoint: str | Path | None = None, resume: bool = False,
                **settings: Any) -> TrainingResult:
     """Train a block-circulant model from one with dense weights, which stays as it is.
 
-    ADMM for ``epochs``, hard projection by `compress`, ``retrain_epochs`` inside the set, where the model is.
+    The dense baseline for ``dense_epochs``, ADMM for ``epochs``, hard projection by `compress`, ``retrain_epochs``
+    inside the set, where the model is.
 
     Parameters:
         data: a `Dataset`, arrays (x, y) or (x, y, lengths), or a Dataset or DataLoader of torch, whose batches are
@@ -194,6 +206,7 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
         metric: "accuracy", "r2", "rmse", "mse", "mae" or "f1", or a function of (outputs, targets) of the whole test
             part; None for the first of the kind.
         higher_is_better: the direction of a metric that is a function.
+        dense_epochs: None for as many as of ADMM; 0 for a model that is trained, which then is the baseline itself.
         seed: of the order of the batches, of dropout and of the test set; the weights are the model's own.
         progress: whether it is shown on stderr.
         on_epoch: called after each epoch with the phase, the epoch from 1, their number, and the metrics.
@@ -204,7 +217,8 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
         Refusal: before anything is trained as `samples`, `task_of`, `compress` and `Admm`, and when the forward method
             cannot be traced; as `fit`; a checkpoint of another training.
     """
-    chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs, learning_rate=lr,
+    chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs,
+                              dense_epochs=epochs if dense_epochs is None else dense_epochs, learning_rate=lr,
                               retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
                               batch_size=batch, seed=seed, **settings)
     read = samples(data, test, loss=loss, seed=seed, batch=batch)
@@ -213,20 +227,22 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
                   visible=progress, on_epoch=on_epoch, checkpoint=checkpoint, resume=resume)
 
 
-@public(more=TrainingSettings, idle=idle("direct"), called=CALLED | {
+@public(more=TrainingSettings, idle=idle("dense", "direct"), called=CALLED | {
     "method": "a call of train_admm", "direct_epochs": "epochs"})
 def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
                  metric: str | Measure | None = None, higher_is_better: bool | None = None,
                  block_size: int | Mapping[str, int] = BLOCK_SIZE, epochs: int = TrainingSettings.direct_epochs,
-                 lr: float = TrainingSettings.learning_rate, batch: int = TrainingSettings.batch_size,
-                 seed: int = TrainingSettings.seed, progress: bool = True, on_epoch: Progress | None = None,
-                 checkpoint: str | Path | None = None,
+                 dense_epochs: int | None = None, lr: float = TrainingSettings.learning_rate,
+                 batch: int = TrainingSettings.batch_size, seed: int = TrainingSettings.seed, progress: bool = True,
+                 on_epoch: Progress | None = None, checkpoint: str | Path | None = None,
                  resume: bool = False, **settings: Any) -> TrainingResult:
     """Train a block-circulant model by its first columns alone, from a model which stays as it is.
 
     Parameters:
-        model: straight from its constructor, as for `initialise` (CirCNN); with ``start="dense"`` trained, which makes
-            it the dense baseline, as for `inherit`.
+        model: straight from its constructor, as for `initialise` (CirCNN), which is where ``start="projected"``, the
+            default here, begins; "dense" begins with the dense baseline, as for `inherit`.
+        dense_epochs: of the dense baseline, which the result is compared with; None for as many as ``epochs``; 0 for a
+            model that is trained, which then is the baseline itself.
         data, test, loss, metric, higher_is_better, seed, progress, on_epoch, checkpoint, resume, settings: as for
             `train_admm`.
 
@@ -234,20 +250,31 @@ def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, lo
         Refusal: before anything is trained as `samples`, `task_of` and `compress`, and when the forward method cannot
             be traced; as `fit`; a checkpoint of another training.
     """
+    said = []
+    if settings.get("start", "auto") == "auto":
+        settings["start"] = "projected"
+        said = [TAKEN] if dense_epochs == 0 else []
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
-                              **settings)
+                              dense_epochs=epochs if dense_epochs is None else dense_epochs, **settings)
     read = samples(data, test, loss=loss, seed=seed, batch=batch)
     task = task_of(read, loss=loss, metric=metric, higher_is_better=higher_is_better, smoothing=chosen.label_smoothing)
-    dense = model.state_dict() if chosen.start == "dense" else None
     return _alone(model, read, task, settings=chosen, phases=("direct",), block_size=block_size, visible=progress,
-                  on_epoch=on_epoch, checkpoint=checkpoint, resume=resume, dense=dense)
+                  on_epoch=on_epoch, checkpoint=checkpoint, resume=resume, said=said)
 
 
 def _alone(model: nn.Module, data: Samples, task: Task, *, settings: TrainingSettings, phases: tuple[str, ...],
            block_size: int | Mapping[str, int], visible: bool, on_epoch: Progress | None, checkpoint: str | Path | None,
-           resume: bool, dense: Mapping[str, Tensor] | None = None) -> TrainingResult:
+           resume: bool, said: Sequence[str] = ()) -> TrainingResult:
+    """The result of phases, before which the dense baseline is trained, or is the model itself.
+
+    Parameters:
+        said: the first of its notes.
+    """
+    phases, dense = (("dense", *phases), None) if settings.dense_epochs else (phases, model.state_dict())
     resolve(model, block_size)
     inspect(model, data.sample).require_traced()
+    if dense is not None:
+        _require_taught(model, data, task, settings)
     with process_group() as team, Display(task.metric, visible=visible and team.leads) as display:
         def progress(phase: str, epoch: int, epochs: int, metrics: Metrics) -> None:
             display(phase, epoch, epochs, metrics)
@@ -257,4 +284,18 @@ def _alone(model: nn.Module, data: Samples, task: Task, *, settings: TrainingSet
         trainer = Trainer(clone(model), data, task=task, settings=settings, phases=phases, block_size=block_size,
                           team=team, progress=progress, checkpoint=checkpoint, about=task.chosen, dense=dense)
         trained = trainer.run(resume=resume)
-    return TrainingResult(trained, trainer.history, trainer.scores, task, data)
+    notes = (*said, *trainer.notes)
+    for note in notes if team.leads else ():
+        logging.getLogger("circulant").warning(note)
+    return TrainingResult(trained, trainer.history, trainer.scores, task=task, data=data,
+                          notes=notes)
+
+
+def _require_taught(model: nn.Module, data: Samples, task: Task, settings: TrainingSettings) -> None:
+    """Refuse to learn from a model that was never trained, or to keep its weights."""
+    asked: dict[str, object] = {"distillation": settings.distillation} if settings.distillation else {}
+    asked |= {"start": settings.start} if settings.start == "dense" else {}
+    if asked and (guessed := chance(evaluate(model, data, task=task), data, task)):
+        name, value = next(iter(asked.items()))
+        raise Refusal(f"{name} = {value!r} must have a model that is trained, but the one given has {guessed}; train "
+                      "it first, or give dense_epochs")

@@ -26,6 +26,7 @@ from circulant.training.loop.checkpoint import Checkpoint
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
 from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate
+from circulant.training.loop.notes import chance, notes
 from circulant.training.loop.runtime import ALONE, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.loaded import part_of
@@ -65,6 +66,7 @@ class Trainer:
         scores: metric on the test set: "dense", "projected", "circulant", as far as it is.
         history: one dict for each epoch.
         earlier: seconds, and seconds of processor time, that a resumed training took up to the checkpoint.
+        notes: what is to be said of its end, see `circulant.training.loop.notes`.
     """
 
     def __init__(self, model: nn.Module, data: Samples, task: Task, settings: TrainingSettings,
@@ -78,6 +80,7 @@ class Trainer:
             penalties(settings.rho, [name for name, k in sizes.items() if k > 1])
         self.dense: dict[str, Tensor] = {name: value.clone() for name, value in (dense or {}).items()}
         self.scores: dict[str, float] = {}
+        self.notes: list[str] = []
         self.history: list[dict[str, Any]] = []
         self.earlier, self._began = (0.0, 0.0), _clocks()
         self._model, self._fresh = model, clone(model) if "direct" in phases else model
@@ -88,12 +91,12 @@ class Trainer:
         if self._teacher is not None and dense is None and untaught:
             raise Refusal(f"training.distillation must have a dense baseline to learn from, but there is none before "
                           f"phase {phases[-1]!r}, not {settings.distillation}; choose 0, or train one")
-        self._inherits = "direct" in phases and settings.start != "random" and not (dense is None and untaught)
+        self._inherits = "direct" in phases and settings.start != "projected" and not (dense is None and untaught)
         if "direct" in phases and settings.start == "dense" and not self._inherits:
             raise Refusal("training.start = 'dense' must have a dense baseline, but there is none before phase "
-                          "'direct'; choose 'random', or train one")
+                          "'direct'; choose 'projected', or train one")
         if "direct" in phases and settings.stages > 1 and not self._inherits:
-            raise Refusal("training.stages must be 1 where direct training starts from random weights, not "
+            raise Refusal("training.stages must be 1 where direct training starts from initial weights, not "
                           f"{settings.stages}; choose start = 'dense', with a dense baseline")
         if settings.hints:
             layers(model)
@@ -111,7 +114,7 @@ class Trainer:
         if checkpoint is not None:
             initial = {name: value.cpu().numpy() for name, value in model.state_dict().items()}
             kept = {name: value for name, value in asdict(settings).items() if name not in FREE}
-            kept["start"] = "dense" if self._inherits else "random"
+            kept["start"] = "dense" if self._inherits else "projected"
             self._checkpoint = Checkpoint(checkpoint, {
                 "phases": phases, "data": {"name": data.name, "hash": data.digest()[:12]}, **(about or {}),
                 "training": kept, "block_size": block_size, "processes": team.size,
@@ -151,6 +154,9 @@ class Trainer:
             elif phase == "search":
                 self._found()
         self.scores["circulant"] = self._score()
+        s = self._settings
+        self.notes = notes(self.history, chance(self.scores["circulant"], self._data, self._task), s.admm_epochs,
+                           search=s.search_epochs if "search" in self._phases else 0)
         self._run = None
         return self._model
 
@@ -181,7 +187,7 @@ class Trainer:
         elif phase == "admm":
             s = self._settings
             self._admm = Admm(self._model, self._block_size, rho=s.rho, schedule=s.rho_schedule, growth=s.rho_growth,
-                              rho_max=s.rho_max, tolerance=s.tolerance)
+                              rho_max=s.rho_max, tolerance=s.tolerance, updates=s.admm_epochs // s.admm_interval)
         if self._run is None or phase != "admm":
             self._run = self._team.shared(self._model)
 

@@ -1,10 +1,12 @@
 """Settings of the training: methods, phases, learning rates, ADMM."""
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from circulant.sim.public import public
 from circulant.sim.settings import Table, key
 
-__all__ = ["METHODS", "PHASES", "SCALED", "TrainingSettings", "idle"]
+__all__ = ["METHODS", "PHASES", "SCALED", "TrainingSettings", "idle", "renamed"]
 
 METHODS = {"admm": ("dense", "admm", "retrain"), "direct": ("dense", "direct"),
            "search": ("dense", "search", "admm", "retrain")}
@@ -36,8 +38,9 @@ class TrainingSettings(Table):
     method: str = key("admm", "how the block-circulant network is trained: from the dense baseline by ADMM; directly, "
                       "by training its first columns; or after a search of the block sizes, by ADMM",
                       choices=tuple(METHODS))
-    start: str = key("auto", "initial values of direct training: the dense baseline, or random first columns; auto "
-                     "uses the baseline if there is one", choices=("auto", "dense", "random"))
+    start: str = key("auto", "initial values of direct training: the means of the dense baseline's blocks, or the "
+                     "projection of the initial weights, rescaled; auto uses the baseline if there is one",
+                     choices=("auto", "dense", "projected"))
     stages: int = key(1, "stages of direct training from the dense baseline, which share its epochs; block sizes "
                       "double from stage to stage, up to the final ones", low=1, high=7)
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
@@ -58,7 +61,8 @@ class TrainingSettings(Table):
                                         low=1e-9, high=1000000)
     rho_schedule: str = key("geometric", "whether ρ grows at each update, balances the residuals, or stays constant",
                             choices=("geometric", "balance", "constant"))
-    rho_growth: float = key(1.1, "factor by which ρ changes at an update", low=1, high=100)
+    rho_growth: float = key(0.0, "factor by which ρ changes at an update", low=1, high=100,
+                            zero="what takes it to rho_max with the last epoch (1.1 where it balances)")
     rho_max: float = key(1.0, "largest ρ", low=1e-9, high=1000000)
     admm_interval: int = key(1, "epochs between two updates of ADMM's Z and U", low=1, high=10000)
     tolerance: float = key(1e-3, "ADMM stops when both residuals of every matrix are below it", low=1e-12, high=1)
@@ -81,7 +85,7 @@ class TrainingSettings(Table):
                        "or both; sequences whose steps begin at another frame, or also masked",
                        choices=("none", "flip", "shift", "flip-shift", "delay", "mask"))
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
-    warmup_epochs: int = key(0, "epochs in which the learning rate rises at the start of a phase", low=0, high=10000)
+    warmup_epochs: int = key(1, "epochs in which the learning rate rises at the start of a phase", low=0, high=10000)
     device: str = key("auto", "device of the training; auto uses a GPU if there is one",
                       choices=("auto", "cpu", "cuda"))
     precision: str = key("auto", "number format of the products in training; auto is the fastest on a GPU, and "
@@ -118,3 +122,9 @@ def idle(*phases: str) -> dict[str, str]:
     """Settings that do nothing where a given model goes through these phases alone, by name, and why."""
     return COMMANDS | {name: f"it has no phase {phase!r}; leave it out" for phase, names in PHASES.items()
                        if phase not in phases for name in names}
+
+
+def renamed(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a file from before direct training had a choice of its start, or from before that had its name."""
+    start = kept.get("start", "random")
+    return {**kept, "start": "projected" if start == "random" else start}

@@ -62,6 +62,10 @@ class Task(ABC):
     def tally(self, outputs: Tensor, batch: Batch) -> Any:
         """Contribution of a batch to the metric."""
 
+    @abstractmethod
+    def constant(self, batches: Sequence[Batch]) -> Tensor | None:
+        """The output (classes,) that is the best one for all samples of a set; None where outputs may be anything."""
+
     def figure(self, tallies: Sequence[Any]) -> float:
         """The metric of what all batches added."""
         return self.measured.figure(tallies)
@@ -109,6 +113,15 @@ class _Supervised(Task):
     def tally(self, outputs: Tensor, batch: Batch) -> Any:
         return self.measured.tally(*self._pairs(outputs, batch))
 
+    def constant(self, batches: Sequence[Batch]) -> Tensor | None:
+        if self._free:
+            return None
+        return self._best(torch.cat([self._pairs(batch.y, batch)[1] for batch in batches]))
+
+    @abstractmethod
+    def _best(self, targets: Tensor) -> Tensor:
+        """The output that is the best one for all targets (M, …)."""
+
     def check(self, outputs: Tensor, batch: Batch) -> None:
         if self._free:  # Both are the user's own, who may give outputs of any shape.
             return
@@ -154,6 +167,9 @@ class Classification(_Supervised):
     def _fits(self, outputs: int) -> bool:
         return outputs >= self.classes
 
+    def _best(self, targets: Tensor) -> Tensor:
+        return targets.bincount(minlength=self.classes).float()
+
     def _words(self) -> str:
         return f"A classification into {self.classes} classes" if self.classes else "A classification"
 
@@ -169,6 +185,9 @@ class Regression(_Supervised):
 
     kind = "regression"
 
+    def _best(self, targets: Tensor) -> Tensor:
+        return targets.double().mean(0).float()
+
     def _words(self) -> str:
         return f"A regression of {self.classes} values"
 
@@ -177,6 +196,9 @@ class MultiLabel(_Supervised):
     """Any of the labels for each sample or step, where outputs are above 0: binary cross entropy, and F1."""
 
     kind = "multi-label"
+
+    def _best(self, targets: Tensor) -> Tensor:
+        return targets.new_ones(self.classes, dtype=torch.float32)
 
     def _words(self) -> str:
         return f"Targets of {self.classes} labels"
@@ -199,6 +221,9 @@ class Ctc(Task):
         scores = _full(outputs).log_softmax(-1).transpose(0, 1)
         each = ctc_loss(scores, batch.y, steps, symbols, reduction="none")
         return (each / symbols.to(each)).mean()
+
+    def constant(self, batches: Sequence[Batch]) -> Tensor | None:
+        return torch.eye(self.classes)[0]
 
     def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
         steps, symbols = _lengths(outputs, batch)

@@ -12,7 +12,6 @@ import pytest
 from circulant import training
 from circulant.arguments import find
 from circulant.cli import main
-from circulant.experiment import load
 from circulant.run import steps
 from circulant.run.run_folder import CHECKPOINT
 from circulant.training.models.vision import cnn
@@ -140,6 +139,7 @@ def test_numbers_and_labels_of_a_file(tmp_path, monkeypatch, capsys, targets, me
             "quantization.pick": '["weight_bits"]', "quantization.finetune_epochs": 1}
     options = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
     assert circulant("train", *options, "--out", "run") == 0
+    assert "The training ends at chance, " in capsys.readouterr().err, "two epochs are not enough"
     assert circulant("quantize", "run") == 0
     quantized = json.loads((tmp_path / "run" / "quantization.json").read_text())
     dense = json.loads((tmp_path / "run" / "training.json").read_text())[metric]["dense"]
@@ -156,11 +156,3 @@ def test_a_clock_that_the_device_has_no_time_for_is_refused_before_the_training(
     assert circulant("run", *SHORT, *device, "--out", "run") == 2
     assert "on XCKU060 at most 277 MHz, not 300; lower it" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-def test_a_search_that_ends_at_chance_says_so_and_names_a_longer_one():
-    targets, given = np.array([0] * 60 + [1] * 40), load("digits-gru", ("training.method=search",))
-    said = steps.at_chance(given, "accuracy", 0.65, targets)
-    assert "accuracy 65.00% where guessing has 60.00%" in said and "training.search_epochs=80" in said
-    assert steps.at_chance(given, "accuracy", 0.72, targets) == ""
-    assert steps.at_chance(load("digits-gru"), "accuracy", 0.6, targets) == ""

@@ -113,6 +113,19 @@ def test_rho_grows_and_keeps_the_multipliers():
     assert admm.rho == {"weight": 3.0}, "ρ must stop at rho_max"
 
 
+def test_rho_comes_to_its_end_in_the_epochs_that_there_are():
+    admm = Admm(linear(), 8, rho=0.01, growth=0, rho_max=1.0, updates=5)
+    seen = [admm.rho["weight"]]
+    for _ in range(4):
+        admm.update()
+        seen.append(admm.rho["weight"])
+    assert seen == pytest.approx([0.01, 10**-1.5, 0.1, 10**-0.5, 1.0]), "the last epoch trains with the greatest ρ"
+    for options in ({"updates": 1}, {"updates": 5, "rho_max": 0.005}, {"updates": 5, "schedule": "constant"}):
+        fixed = Admm(linear(), 8, rho=0.01, growth=0, **{"rho_max": 1.0, **options})
+        fixed.update()
+        assert fixed.rho == {"weight": 0.01}, options
+
+
 def test_balance_follows_the_residuals():
     def after(w_step: float, seed: int = 0) -> float:
         model = linear(seed)

@@ -40,11 +40,11 @@ def test_of_another_training(kept, change, message):
 
 
 def test_a_file_from_before_there_were_choices_has_made_none(kept):
-    for start in ("random", "dense"):
+    for start in ("projected", "dense"):
         now = Checkpoint(kept.path, {**ABOUT, "training": {
             **ABOUT["training"], "start": start, "rate_scaling": "none"}})
-        assert now.fits() == (start == "random")
-    with pytest.raises(Refusal, match=r"made with training\.start = 'random', not 'dense'"):
+        assert now.fits() == (start == "projected")
+    with pytest.raises(Refusal, match=r"made with training\.start = 'projected', not 'dense'"):
         now.load()
 
 

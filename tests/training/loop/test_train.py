@@ -61,11 +61,13 @@ def test_train_admm_leaves_the_model():
 
 def test_train_admm_is_the_second_half_of_train():
     trained = train(tiny(), SHORT, model=ModelSettings(hidden=16))
-    result = train_admm(trained.dense_model(), tiny(), epochs=SHORT.admm_epochs, retrain_epochs=SHORT.retrain_epochs)
+    result = train_admm(trained.dense_model(), tiny(), epochs=SHORT.admm_epochs, retrain_epochs=SHORT.retrain_epochs,
+                        dense_epochs=0)
     small = result.model
     assert result.history == trained.history[SHORT.dense_epochs:]
-    assert result.scores == {name: trained.scores[name] for name in ("projected", "circulant")}
-    assert repr(result) == f"<TrainingResult accuracy {result.score:.2%}, block size 8, 5 epochs>"
+    assert result.scores == trained.scores
+    assert repr(result) == (f"<TrainingResult accuracy {result.score:.2%} (dense {trained.scores['dense']:.2%}), block "
+                            "size 8, 5 epochs>")
     for name, value in trained.model.state_dict().items():
         assert torch.equal(small.state_dict()[name], value), f"{name} must not depend on who called"
 
@@ -99,8 +101,8 @@ def test_train_is_deterministic():
 
 def test_admm_stops_when_it_has_converged():
     epochs = []
-    train_admm(dense_model(), tiny(), epochs=5, retrain_epochs=0, lr=1e-8, rho=1e-6, block_size={"gru": 1},
-               on_epoch=lambda phase, epoch, *rest: epochs.append(epoch))
+    train_admm(dense_model(), tiny(), epochs=5, retrain_epochs=0, dense_epochs=0, lr=1e-8, rho=1e-6,
+               block_size={"gru": 1}, on_epoch=lambda phase, epoch, *rest: epochs.append(epoch))
     assert epochs == [1, 2, 3, 4, 5], "nothing is constrained, so nothing converges"
     trained = train(tiny(), dataclasses.replace(SHORT, admm_epochs=50, tolerance=0.9, rho=1.0),
                     model=ModelSettings(hidden=16))
@@ -125,7 +127,7 @@ def test_another_loss():
         return nn.functional.multi_margin_loss(outputs, classes)
 
     small = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8, loss=noted).model
-    assert len(calls) == 5 * 16, "every batch of both phases must use the loss"
+    assert len(calls) == (2 + 2 + 3) * 16, "every batch of all phases must use the loss"
     usual = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8).model
     assert not torch.equal(small.linear.bias, usual.linear.bias)
 
@@ -254,7 +256,7 @@ def test_early_stopping_goes_back_to_the_best_weights():
     train_part, test_part = patients()
     few = tuple(each[:40] for each in train_part)
     result = train_direct(perceptron(), few, test=test_part, block_size=4, epochs=200, lr=0.01, metric="rmse",
-                          early_stopping=5)
+                          early_stopping=5, dense_epochs=0)
     scores = [each["rmse"] for each in result.history]
     best = int(np.argmin(scores))
     assert len(scores) == best + 6 < 200
@@ -265,7 +267,8 @@ def test_early_stopping_goes_back_to_the_best_weights():
 
 def test_progress_is_shown_unless_it_is_not_wanted(capsys):
     train_admm(perceptron(), patients()[0], block_size=4, epochs=2, retrain_epochs=1, metric="mae")
-    first, second = capsys.readouterr().err.splitlines()
+    before, first, second, *_ = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"dense baseline: 2 of 2, loss [\d.]+, MAE [\d.]+", before)
     assert re.fullmatch(r"ADMM: 2 of 2, loss [\d.]+, MAE [\d.]+, residual [\d.]+", first)
     assert re.fullmatch(r"retraining: 1 of 1, loss [\d.]+, MAE [\d.]+", second)
     train_admm(perceptron(), patients()[0], block_size=4, epochs=2, retrain_epochs=1, progress=False)

@@ -16,6 +16,7 @@ from circulant.training.models.models import ModelSettings, SequenceClassifier, 
 from circulant.training.settings.training import TrainingSettings
 
 SHORT = TrainingSettings(dense_epochs=2, admm_epochs=3, retrain_epochs=2, direct_epochs=3, rho_growth=2.0)
+LEARNT = dataclasses.replace(SHORT, dense_epochs=30)
 
 
 class Stop(Exception):
@@ -67,7 +68,7 @@ def test_early_stopping_is_resumed(tmp_path):
 @pytest.mark.parametrize(("change", "epochs"), [
     ({}, 7),
     ({"method": "direct", "distillation": 0.5, "rate_scaling": "block"}, 5),
-    ({"method": "direct", "start": "random", "distillation": 0.5}, 5),
+    ({"method": "direct", "start": "projected", "distillation": 0.5}, 5),
     ({"distillation": 1.0}, 7),
     ({"method": "direct", "distillation": 0.5, "hints": 0.5}, 5),
     ({"optimizer": "muon", "weight_decay": 0.1}, 7),
@@ -127,10 +128,6 @@ def test_a_distillation_learns_the_outputs_of_the_dense_baseline():
 
 
 def test_a_distillation_must_have_a_dense_baseline():
-    model = SequenceClassifier(8, 16, 10)
-    with pytest.raises(Refusal, match="must have a dense baseline to learn from, but there is none before phase "
-                                      "'direct'"):
-        train_direct(model, tiny(), distillation=0.5)
     for method, phase in (("direct", "direct"), ("admm", "retrain")):
         with pytest.raises(Refusal, match=f"there is none before phase '{phase}', not 0.5; choose 0, or train one"):
             run(None, dataclasses.replace(SHORT, method=method, dense_epochs=0, distillation=0.5))
@@ -238,7 +235,7 @@ def test_a_loss_that_stops_being_finite_keeps_the_last_good_epoch(tmp_path):
         return nn.functional.cross_entropy(outputs, classes) * (float("nan") if len(calls) == 8 else 1.0)
 
     with pytest.raises(Refusal, match=r"in epoch 3, batch 2, .*; the last good epoch, 2 of phase 'admm', is kept in"):
-        train_admm(SequenceClassifier(8, 16, 10), tiny(), epochs=5, loss=loss, checkpoint=path)
+        train_admm(SequenceClassifier(8, 16, 10), tiny(), epochs=5, dense_epochs=0, loss=loss, checkpoint=path)
     assert torch.load(path, weights_only=True)["format"] == "circulant-checkpoint"
 
 
@@ -262,7 +259,7 @@ def test_direct_training_starts_from_the_dense_baseline_where_there_is_one():
         wanted = inherit(trained.dense_model(), block_size).state_dict()
         for name, value in trained.model.state_dict().items():
             torch.testing.assert_close(value, wanted[name], msg=f"{start}: {name} must be that of the dense model")
-    fresh = run(None, dataclasses.replace(direct, start="random"), dense=run(None).dense)
+    fresh = run(None, dataclasses.replace(direct, start="projected"), dense=run(None).dense)
     wanted = initialise(build(ModelSettings(hidden=16), (8, 8), 10, seed=0), 8).state_dict()
     for name, value in fresh.model.state_dict().items():
         torch.testing.assert_close(value, wanted[name], msg=f"{name} must be random")
@@ -295,7 +292,7 @@ def test_stages_are_resumed(tmp_path, stop):
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    ({"start": "random"}, r"^training\.stages must be 1 where direct training starts from random weights, not 3; "),
+    ({"start": "projected"}, r"^training\.stages must be 1 where direct training starts from initial weights, not 3; "),
     ({"direct_epochs": 2}, r"training\.stages must not exceed the 2 direct_epochs, which they share, not 3")])
 def test_stages_that_cannot_be_are_refused(change, said):
     with pytest.raises(Refusal, match=said):
@@ -305,26 +302,38 @@ def test_stages_that_cannot_be_are_refused(change, said):
 def test_a_start_from_the_dense_baseline_needs_one():
     settings = dataclasses.replace(SHORT, method="direct", start="dense", dense_epochs=0)
     with pytest.raises(Refusal, match=r"^training\.start = 'dense' must have a dense baseline, but there is none "
-                                      r"before phase 'direct'; choose 'random', or train one$"):
+                                      r"before phase 'direct'; choose 'projected', or train one$"):
         run(None, settings)
 
 
 def test_direct_training_of_a_trained_model_of_ones_own():
     data = tiny()
-    model, same = SequenceClassifier(8, 16, 10), {"epochs": 1, "lr": 1e-8}
+    model, same = run(None, LEARNT).dense_model(), {"epochs": 1, "lr": 1e-8, "dense_epochs": 0}
     taught = train_direct(model, data, start="dense", distillation=0.5, **same).model
     wanted, found = inherit(model, 8).state_dict(), taught.state_dict()
     for name, value in wanted.items():
         torch.testing.assert_close(found[name], value, msg=f"{name} must be that of the model")
-    other = train_direct(model, data, **same).model.state_dict()
+    result = train_direct(model, data, **same)
+    assert result.notes[0].startswith("Direct training begins with the projection of the model's weights, rescaled")
+    other = result.model.state_dict()
     assert (other["gru.bias_ih_l0"] - found["gru.bias_ih_l0"]).abs().max() < 1e-6, "biases are the model's own anyway"
     first = "gru.parametrizations.weight_hh_l0.original"
-    assert not torch.allclose(other[first], found[first]), "without a word the model is untrained"
+    assert not torch.allclose(other[first], found[first]), "without a word its weights are projected and rescaled"
+
+
+@pytest.mark.parametrize("asked", [{"start": "dense"}, {"distillation": 0.5}])
+def test_a_model_that_was_never_trained_teaches_nothing(asked):
+    (name, value), = asked.items()
+    with pytest.raises(Refusal, match=rf"^{name} = {value!r} must have a model that is trained, but the one given has "
+                                      r"accuracy [\d.]+% where guessing has [\d.]+%; train it first, or give "
+                                      r"dense_epochs$"):
+        train_direct(SequenceClassifier(8, 16, 10), tiny(), epochs=1, dense_epochs=0, **asked)
+    train_direct(SequenceClassifier(8, 16, 10), tiny(), epochs=1, **asked)
 
 
 @pytest.mark.parametrize(("was", "now", "message"), [
-    ("dense", "random", r"training\.start = 'dense', not 'random'"),
-    ("random", "auto", r"training\.start = 'random', not 'dense'"), ("dense", "auto", None)])
+    ("dense", "projected", r"training\.start = 'dense', not 'projected'"),
+    ("projected", "auto", r"training\.start = 'projected', not 'dense'"), ("dense", "auto", None)])
 def test_a_checkpoint_says_from_what_direct_training_started(tmp_path, was, now, message):
     path, settings = tmp_path / "training.pt", dataclasses.replace(SHORT, method="direct")
     with pytest.raises(Stop):
@@ -346,11 +355,11 @@ def test_a_rule_for_rates_changes_the_phases_inside_the_set_alone():
 def test_the_start_of_direct_training_is_nothing_to_admm(tmp_path):
     with pytest.raises(Stop):
         run(tmp_path / "training.pt", stop=3)
-    assert_same(run(tmp_path / "training.pt", dataclasses.replace(SHORT, start="random"), resume=True), run(None))
+    assert_same(run(tmp_path / "training.pt", dataclasses.replace(SHORT, start="projected"), resume=True), run(None))
 
 
 def test_direct_training_needs_no_dense_one():
-    settings = dataclasses.replace(SHORT, method="direct", dense_epochs=0, start="random")
+    settings = dataclasses.replace(SHORT, method="direct", dense_epochs=0, start="projected")
     alone, beside = run(None, settings), run(None, dataclasses.replace(settings, dense_epochs=2))
     assert [entry["phase"] for entry in alone.history] == ["direct"] * 3
     assert [entry["phase"] for entry in beside.history] == ["dense"] * 2 + ["direct"] * 3

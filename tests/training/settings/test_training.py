@@ -18,7 +18,8 @@ def test_wrong():
     for part in ("dense_epochs must be an integer from 0 to 10000, not -1",
                  "batch_size must be an integer from 1 to 65536, not 0",
                  "learning_rate must be a number from 1e-08 to 10, not 0",
-                 "rho_growth must be a number from 1 to 100, not 0.5",
+                 "rho_growth must be a number from 1 to 100, or 0 for what takes it to rho_max with the last epoch "
+                 "(1.1 where it balances), not 0.5",
                  "decay must be one of 'cosine', 'step', 'none', not 'cosin'; did you mean 'cosine'?",
                  "seed must be an integer",
                  "method must be one of 'admm', 'direct', 'search', not 'dirct'; did you mean 'direct'?",

@@ -1,0 +1,72 @@
+"""Sentences on a training that ended: a projection from far away, a network that only guesses."""
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from circulant.sim.metrics import shown, words
+from circulant.training.task.loaded import part_of
+from circulant.training.task.samples import Samples
+from circulant.training.task.task import Task
+
+__all__ = ["FAR", "chance", "guess", "notes"]
+
+FAR = 0.2
+"""ADMM's residual above which the projection changes what the network does."""
+
+DIGITS = 9
+"""Behind the point of a metric: an R² of 0 is not exact in floats."""
+
+ERRORS = 2
+"""Standard errors by which an accuracy must exceed that of guessing."""
+
+
+@torch.no_grad()
+def guess(data: Samples, task: Task) -> float | None:
+    """The metric on the test set of one output for all samples, the best that targets alone tell: the most frequent
+    class, the mean of numbers, all labels, no symbol. None where loss and metric are functions of the user, whose
+    outputs may be anything."""
+    with torch.random.fork_rng(devices=[]):  # A loader may draw.
+        batches = list(part_of(data, "test", torch.device("cpu")).batches(1024))
+    constant = task.constant(batches)
+    if constant is None:
+        return None
+    axes = [(*batch.x.shape[:2 if task.per_step or task.kind == "ctc" else 1], len(constant)) for batch in batches]
+    found = task.figure([task.tally(constant.expand(shape), batch) for shape, batch in zip(axes, batches, strict=True)])
+    return round(found, DIGITS) + 0.0
+
+
+def chance(score: float, data: Samples, task: Task) -> str:
+    """A score and that of guessing, in words, where it is no better; else nothing. An accuracy must be better by two
+    standard errors."""
+    if (least := guess(data, task)) is None:
+        return ""
+    margin = 0.0
+    if task.metric == "accuracy":
+        count = sum(len(batch.x) for batch in part_of(data, "test", torch.device("cpu")).batches(1024))
+        margin = ERRORS * math.sqrt(least * (1 - least) / count)
+    if (score - least if task.higher_is_better else least - score) > margin:
+        return ""
+    return f"{words(task.metric)} {shown(task.metric, score)} where guessing has {shown(task.metric, least)}"
+
+
+def notes(history: Sequence[Mapping[str, Any]], guessed: str, epochs: int, search: int = 0) -> list[str]:
+    """Sentences on a training that ended.
+
+    Parameters:
+        history: of its epochs.
+        guessed: what `chance` says of its end.
+        epochs: of ADMM at most.
+        search: epochs of a search of block sizes; 0 where there was none.
+    """
+    said = []
+    residuals = [epoch["primal"] for epoch in history if epoch["phase"] == "admm" and "primal" in epoch]
+    if residuals and residuals[-1] > FAR:
+        said.append(f"ADMM ends with a residual of {residuals[-1]:.2g}, above {FAR:g}: the projection changes the "
+                    f"weights by that part. Give it more than {epochs} epochs, or a greater rho_max")
+    if guessed:
+        way = (f"search longer, --set training.search_epochs={max(2 * search, 40)}" if search else
+               "take a lower learning rate, or warmup_epochs, or more epochs")
+        said.append(f"The training ends at chance, {guessed}: {way}")
+    return said
