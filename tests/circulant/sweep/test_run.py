@@ -100,7 +100,8 @@ OWN = """
 [[grid]]
 experiment = "mine/mine.toml"
 set = ["model.arguments.hidden=8", "data.subset=60", "data.test_subset=40", "training.dense_epochs=1",
-       "training.admm_epochs=1", "training.retrain_epochs=1", "quantization.budget=0"]
+       "training.admm_epochs=1", "training.retrain_epochs=1", "training.warmup_epochs=0",
+       "quantization.budget=0"]
 block_size = [1, {gru = 4}]
 weight_bits = [6, 12]
 multipliers = [24]
