@@ -32,10 +32,11 @@ COMPARED = 256
               help="Bit width of activations.")
 @click.option("--ignore-quantizers", is_flag=True,
               help="Ignore the quantizers of the file, and fit all formats to the data.")
+@click.option("--output", metavar="NAME", help="Output to keep, of a file with several.")
 @click.option("--force", is_flag=True, help="Replace a run that is in the run folder, with all that was made of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, activation_bits: int, *,
-                ignore_quantizers: bool, force: bool, as_json: bool) -> int:
+                ignore_quantizers: bool, output: str | None, force: bool, as_json: bool) -> int:
     """Convert FILE.onnx and quantize it into a run folder, for circulant generate, simulate and report.
 
     docs/onnx.md lists the supported operators; from Python, circulant.from_onnx gives the torch module.
@@ -63,7 +64,7 @@ def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, acti
     known = training.load_data("npz", path=str(path)) if has_targets else None
     x = load_npz(path, ("x",))["x"].astype(np.float32) if known is None else known.train_x
     lengths = given.get("lengths") if known is None else known.train_lengths
-    model = training.from_onnx(file, x[:2], quantizers=not ignore_quantizers)
+    model = training.from_onnx(file, x[:2], quantizers=not ignore_quantizers, output=output)
     report = training.inspect(model, x[:2])
     if not as_json:
         click.echo(str(report))

@@ -112,13 +112,15 @@ class OnnxGraph:
         return np.stack(found) if self.batch is None else np.moveaxis(found[0], batch, 0)
 
 
-def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: bool = True) -> OnnxGraph:
+def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: bool = True, output: str | None = None
+         ) -> OnnxGraph:
     """Read a file.
 
     Parameters:
         sample: the shape of inputs, the batch first; None where the file says all but the batch. With an axis more
             than the file has, the file takes one sample.
         quantizers: whether those of the file say formats.
+        output: the one to keep of several.
 
     Raises:
         Refusal: for a file that is no ONNX model, has several inputs or outputs, does not say a size, or says one that
@@ -135,15 +137,33 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
     except Exception as error:  # protobuf and the checker raise kinds of their own
         raise Refusal(f"{path} must be a valid ONNX model, but it is not ({str(error).splitlines()[0][:200]}); export "
                       "it again") from None
+    for dim in (dim for each in (*model.graph.input, *model.graph.output) for dim in each.type.tensor_type.shape.dim):
+        if dim.dim_value < 0:  # As some exporters write that it is open.
+            dim.Clear()
     del model.graph.value_info[:]  # What an exporter says of tensors, weights included, is inferred again.
     _require_small(path, _inferred(shape_inference.infer_shapes(model, data_prop=True).graph))  # Before it is computed.
     taken_out = Quantizers(model, keep=quantizers)
     graph = model.graph
     known = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     inputs = [each for each in graph.input if each.name not in known]
-    if len(inputs) != 1 or len(graph.output) != 1:
-        raise Refusal(f"{path} must have one input and one output, not {len(inputs)} and {len(graph.output)}; export "
-                      "the model without states, and with the output that counts")
+    given, outputs = ", ".join(each.name for each in inputs), {each.name: each for each in graph.output}
+    if len(inputs) != 1:
+        raise Refusal(f"{path} must have one input, not {len(inputs)} ({given}); export the model without states, and "
+                      "with other inputs as constants")
+    if len(outputs) != 1 and output not in outputs:
+        raise Refusal(f"Of {path} one output must be named, not {output!r}: {', '.join(outputs)}; import it with "
+                      "--output NAME (in Python output=NAME)")
+    for each in [each for each in outputs.values() if output is not None and each.name != output]:
+        graph.output.remove(each)
+    if not graph.output:
+        raise Refusal(f"{path} has no output {output!r}, only {', '.join(outputs)}; leave it out")
+    needed, kept = {graph.output[0].name}, list[NodeProto]()
+    for node in reversed(graph.node):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            kept.insert(0, node)
+    del graph.node[:]
+    graph.node.extend(kept)
     taken = inputs[0]
     dims = [dim.dim_value or None for dim in taken.type.tensor_type.shape.dim]
     batch = None if sample is not None and len(sample) == len(dims) + 1 else _batch_axis(graph, taken.name)

@@ -88,7 +88,8 @@ def _check_operators(graph: OnnxGraph) -> None:
 
 
 @public
-def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quantizers: bool = True) -> nn.Module:
+def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quantizers: bool = True,
+              output: str | None = None) -> nn.Module:
     """The torch module of an ONNX file.
 
     It is inspected, compressed, trained and exported like any other. Its function was compared with that of the
@@ -99,13 +100,14 @@ def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quant
             where it has no axis for the batch, which is the axis that these have more.
         quantizers: whether the quantizers of the file say the formats of `export`. Without them values are only clipped
             to their ranges, and weights have the values of the file.
+        output: the name of the one to keep, of a file with several.
 
     Raises:
         Refusal: for a damaged file, shapes that contradict each other, nodes that are not known or have options that
             are not, quantizers that do not fit, all of them by name.
     """
     sample = None if sample_inputs is None else np.asarray(sample_inputs, np.float32)
-    graph = load(path, None if sample is None else sample.shape, quantizers=quantizers)
+    graph = load(path, None if sample is None else sample.shape, quantizers=quantizers, output=output)
     model = OnnxNetwork(graph).eval()
     shape = list(graph.shapes[graph.input])
     x = _like(sample, (shape.pop(graph.batch or 0), *shape))

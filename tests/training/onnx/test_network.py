@@ -342,6 +342,31 @@ def test_an_output_that_is_constant_is_refused(tmp_path):
         from_onnx(tmp_path / "n.onnx")
 
 
+def test_one_output_of_several_and_an_open_batch_of_minus_one(tmp_path):
+    given, *results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [-1, 4]) for name in ("x", "y", "z")]
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Det", ["x"], ["q"]),
+             helper.make_node("Sigmoid", ["x"], ["z"])]
+    path = tmp_path / "net.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [given], results), ir_version=8,
+                                opset_imports=[helper.make_opsetid("", 17)]), path)
+    x = floats(9, 4)
+    assert abs(export(from_onnx(path, x, output="y"), x).run(x).real - np.maximum(x, 0)).max() < 1e-3
+    with pytest.raises(Refusal, match=r"^Of .*net.onnx one output must be named, not None: y, z; import it with "):
+        from_onnx(path, x)
+    with pytest.raises(Refusal, match=r"one output must be named, not 'q': y, z;"):
+        from_onnx(path, x, output="q")
+    with pytest.raises(Refusal, match=r"has no output 'q', only y; leave it out$"):
+        from_onnx(written(path, nodes[:1], ["n", 4], ["n", 4]), output="q")
+
+
+def test_several_inputs_are_named(tmp_path):
+    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("x", "h", "y")]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "h"], ["y"])], "g", given[:2], given[2:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "n.onnx")
+    with pytest.raises(Refusal, match=r"must have one input, not 2 \(x, h\); export the model without states, "):
+        from_onnx(tmp_path / "n.onnx")
+
+
 def test_what_needs_a_batch_must_have_one(tmp_path):
     nodes = [helper.make_node("GlobalAveragePool", ["x"], ["y"], name="mean")]
     with pytest.raises(Refusal, match=r"'mean' .* it must take a batch, for which the file has no axis; give data "):
