@@ -6,11 +6,9 @@ from circulant.training import export
 
 REFUSED = {
     "lstm_cell_in_a_loop", "gru_cell_in_a_loop", "rnn_cell_in_a_loop", "head_within_a_loop", "packed", "packed_last",
-    "state_as_input", "kept_state", "kept_cell", "cell_state", "channels_first", "channels_first_permuted",
-    "all_steps_flattened", "steps_then_convolution", "width_as_steps", "channels_last", "gated", "glu",
-    "glu_in_chunks", "squeeze_excite", "stacked", "autoencoder_repeat",
-    "autoencoder_expand", "two_heads", "two_inputs", "reversed_in_time", "reversed_last",
-    "both_directions_in_words"}
+    "state_as_input", "kept_state", "kept_cell", "cell_state",
+    "all_steps_flattened", "steps_then_convolution", "width_as_steps", "channels_last",
+    "squeeze_excite", "stacked", "autoencoder_repeat", "autoencoder_expand", "two_heads", "two_inputs"}
 """Those that nothing is there for yet."""
 
 
@@ -22,10 +20,17 @@ def test_a_program_converts_or_is_refused(program):
 
 CONVERTED = [each for each in PROGRAMS if each.name not in REFUSED]
 
+GOLDEN = {"reversed_in_time", "reversed_last", "both_directions_in_words"}
+"""Those that convert, and that no circuit is built for yet."""
+
 
 @pytest.mark.soak
 @pytest.mark.parametrize("program", CONVERTED, ids=lambda program: program.name)
 def test_what_converts_also_generates(program):
+    if program.name in GOLDEN:
+        with pytest.raises(circulant.Refusal, match="must have a unit for each layer"):
+            circulant.generate(export(program.model(), program.sample()), multipliers=40)
+        return
     assert circulant.generate(export(program.model(), program.sample()), multipliers=40).multipliers <= 40
 
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from circulant.training.capture.call import Call, Unsupported, Value
-from circulant.training.capture.graph import Add, Multiply, Scale
+from circulant.training.capture.graph import Add, Function, Maximum, Minimum, Multiply, Pair, Scale, Subtract
 
-__all__ = ["CONSTANTS", "FUNCTIONS"]
+__all__ = ["CONSTANTS", "FUNCTIONS", "glu"]
 
 
 def _add(call: Call) -> Value:
@@ -29,8 +29,7 @@ def _subtract_from(call: Call) -> Value:
 def _multiply(call: Call) -> Value:
     one, other = _pair(call, "other")
     if isinstance(one, Value) and isinstance(other, Value):
-        _check_shapes(call, one, other, "multiply")
-        return call.emit(Multiply, (one, other), one.batch)
+        return _both(call, Multiply, one, other, "multiply")
     source, factor = (one, other) if isinstance(one, Value) else (other, one)
     return _affine(call, source, factor, 0.0)
 
@@ -48,6 +47,29 @@ def _negate(call: Call) -> Value:
     return _affine(call, call.tensor, -1.0, 0.0)
 
 
+def _greatest(make: type[Pair], verb: str) -> Callable[[Call], Value]:
+    """The handler of the greater or lesser of two tensors."""
+    def handler(call: Call) -> Value:
+        one, other = _pair(call, "other")
+        if not (isinstance(one, Value) and isinstance(other, Value)):
+            raise Unsupported("it must take two tensors that depend on the input; use clamp for a constant")
+        return _both(call, make, one, other, verb)
+    return handler
+
+
+def glu(call: Call) -> Value:
+    """The first half of an axis times the sigmoid of the second."""
+    source = call.tensor
+    axis = (call.module.dim if call.module is not None else call.bind("dim", dim=-1)["dim"]) % source.rank
+    if axis == source.batch:
+        raise Unsupported("it must halve an axis of each sample, not the batch; name another axis")
+    assert source.places is not None
+    first, second = (Value(half, source.batch, source.path) for half in source.places.chunk(
+        2, axis - (axis > source.batch)))
+    gate = call.emit(Function, (second,), source.batch, part="gate", function="sigmoid")
+    return call.emit(Multiply, (first, gate), source.batch)
+
+
 def _pair(call: Call, name: str) -> list[Any]:
     """Both operands, one of which may be a constant."""
     pair = [*call.args, *(value for key, value in call.kwargs.items() if key in ("input", name))][:2]
@@ -63,19 +85,20 @@ def _alpha(call: Call) -> float:
 def _sum(call: Call, one: Any, other: Any, factor: float) -> Value:
     """one + factor · other."""
     if isinstance(one, Value) and isinstance(other, Value):
-        _check_shapes(call, one, other, "sum")
-        if factor != 1:
-            other = _affine(call, other, factor, 0.0, part="scaled")
-        return call.emit(Add, (one, other), one.batch)
+        if abs(factor) != 1:
+            other, factor = _affine(call, other, factor, 0.0, part="scaled"), 1.0
+        return _both(call, Add if factor == 1 else Subtract, one, other, "sum" if factor == 1 else "subtract")
     if isinstance(one, Value):
         return _affine(call, one, 1.0, factor * torch.as_tensor(other, dtype=torch.float64))
     return _affine(call, other, factor, one)
 
 
-def _check_shapes(call: Call, one: Value, other: Value, verb: str) -> None:
+def _both(call: Call, make: type[Pair], one: Value, other: Value, verb: str) -> Value:
+    """The value of a function of two tensors."""
     if (one.sizes, one.batch) != (other.sizes, other.batch):
         raise Unsupported(f"it must {verb} two tensors of one shape, not {call.shape(one)} and {call.shape(other)}; "
                           "broadcasting is not supported")
+    return call.emit(make, (one, other), one.batch)
 
 
 def _affine(call: Call, source: Value, scale: Any, shift: Any, part: str = "") -> Value:
@@ -112,9 +135,10 @@ FUNCTIONS: dict[str, Callable[[Call], Value]] = {
     **dict.fromkeys(("add", "radd", "iadd"), _add), **dict.fromkeys(("sub", "subtract", "isub"), _subtract),
     "rsub": _subtract_from, **dict.fromkeys(("mul", "multiply", "rmul", "imul"), _multiply),
     **dict.fromkeys(("div", "divide", "true_divide", "truediv", "itruediv", "rdiv"), _divide),
-    **dict.fromkeys(("neg", "negative"), _negate),
+    **dict.fromkeys(("neg", "negative"), _negate), "maximum": _greatest(Maximum, "compare"),
+    "minimum": _greatest(Minimum, "compare"),
 }
 """By name of the function or method."""
 
-CONSTANTS = {*FUNCTIONS, "prelu"}
+CONSTANTS = {*FUNCTIONS, "prelu"} - {"maximum", "minimum"}
 """Functions that a tensor of the model may be a constant of."""

@@ -1,6 +1,7 @@
 """Builder of the reference: streams of values between layers, and the layers, whose sizes are known at the end."""
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from circulant.sim.golden.stages import Unbuilt, arranged
 from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.real.float_model import Bidirectional, Model, Residual, Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, free_name, linked
@@ -52,6 +55,7 @@ class Builder:
         self._made: list[tuple[Callable[[], Stage], tuple[str, ...]]] = []
         self._nodes, self._behind = dict[str, str](), dict[str, set[str]]()  # By the names of layers.
         self._extra = dict[tuple[str, object], Stream]()
+        self._pieces = dict[str, tuple[Stream, Places] | None]()  # By moves that put such side by side.
         self._moved = dict[str, tuple[Stream, Rearrangement]]()  # By layers that do nothing else.
         self._output = ""
 
@@ -112,6 +116,10 @@ class Builder:
             return self.streams[name], np.arange(int(np.prod(node.sizes))).reshape(node.sizes)
         parts = [self.streams[each] for each in node.inputs]
         stream = parts[0] if len(parts) == 1 else joined(name, parts)
+        if len(parts) > 1 and name not in self._pieces:
+            self._pieces[name] = self._side_by_side(node)
+        if pieces := self._pieces.get(name):
+            return pieces
         if stream is None:
             stream = self.rearranged(name)
             if stream is None:
@@ -137,6 +145,8 @@ class Builder:
         whole = at.size == stream.order.size and unchanged(at)
         if form.flow is None:
             fits = whole and form.become(at, images=images)
+            if not fits and not images and (turned := self._turned(name, stream, at)):
+                return self._flat(name, stream, *turned)
         elif images:
             fits = whole and form.flow.grid == grid_of(at.shape) and at.shape[0] == form.flow.size
         elif form.flow.grid is None:
@@ -147,8 +157,9 @@ class Builder:
             fits = False
         if fits and form.flow is not None and (form.flow.sequence or not sequence):
             return self.settled(stream)
-        if not images and (made := self.rearranged(name)) is not None and made.form.flow is not None and (
-                made.form.flow.sequence or not sequence) and made.form.shape == places.shape:
+        if (made := self.rearranged(name)) is not None and made.form.flow is not None and (
+                made.form.flow.sequence or not sequence) and (
+                    (images and made.form.flow.grid == grid_of(places.shape)) or made.form.shape == places.shape):
             return made
         self.astray(node, name, images=not images and form.flow is not None and form.flow.grid is not None)
         virtual = Stream("", Form(), np.arange(places.size))
@@ -160,6 +171,9 @@ class Builder:
         vector of all values, and a network without a layer gets one that changes nothing."""
         name = self.graph.output
         stream, places = self.source(name)
+        if (key := (name, "moved")) in self._extra or (
+                stream.at(places).size < stream.order.size and self.rearranged(name)):
+            stream, places = self._extra[key], np.arange(places.size).reshape(places.shape)
         at, form = stream.at(places), stream.form
         many, whole = [size for size in at.shape if size > 1], at.size == stream.order.size and unchanged(at)
         if form.flow is None and whole and not form.become(at, images=False):
@@ -188,6 +202,9 @@ class Builder:
         if not isinstance(node, Move):
             return None
         if key not in self._extra:
+            if len(node.inputs) == 1 and (picked := self._picked(name, node.inputs[0], node.places.numpy())):
+                self._extra[key] = picked
+                return picked
             made = self._of_steps(node) or self._of_values(node)
             if made is None:
                 return None
@@ -200,6 +217,86 @@ class Builder:
             self.notes.update(dict.fromkeys(node.path, f"as a matrix of {size} x {found.weight.shape[1]}"))
             self._extra[key], self._moved[stream.name] = stream, made
         return self._extra[key]
+
+    def _picked(self, name: str, source: str, places: Places) -> Stream | None:
+        """The stream of a range of the values of each vector, step or pixel that a node gives, or of its steps from the
+        last to the first; None where the places are others.
+
+        Parameters:
+            name: of the move.
+        """
+        stream, sizes = self.streams[source], self.graph[source].sizes
+        form = stream.form
+        fresh = form.flow is None and len(sizes) == places.ndim <= 2 and form.become(
+            stream.order.reshape(sizes), images=False)
+        if form.flow is not None and form.flow.grid and places.shape[1:] == sizes[1:]:
+            places = places.reshape(len(places), *form.shape[1:])
+        if form.flow is None or not unchanged(stream.order) or places.ndim != len(form.shape):
+            return None
+        every, axis = np.arange(stream.order.size).reshape(form.shape), 0 if form.flow.grid else places.ndim - 1
+        first, size = int(np.unravel_index(places.flat[0], form.shape)[axis]), places.shape[axis]
+        if np.array_equal(places, every):
+            return self.settled(stream)
+        if np.array_equal(places, every.take(range(first, min(first + size, form.shape[axis])), axis)):
+            shape = list(form.shape)
+            shape[axis] = size
+            return self.give(name, "range", self.settled(stream), lambda name, flow: FloatSlice(
+                name, flow.size, first, size), Form(Flow(size, form.flow.grid, form.flow.sequence), tuple(shape)))
+        if form.flow.sequence and np.array_equal(places, every[::-1]):
+            return self.give(name, "reversed", self.settled(stream), lambda name, flow: FloatReverse(name, flow.size),
+                             form)
+        if fresh:
+            form.flow, form.shape = None, ()
+        return None
+
+    def _side_by_side(self, node: Move) -> tuple[Stream, Places] | None:
+        """The stream of what a move puts side by side, where some of that are ranges or reversed steps, and the numbers
+        of its values; None where each is all that a node gives, or something else."""
+        if any(isinstance(self.graph[each], Constant) for each in node.inputs):
+            return None
+        counts = [int(np.prod(self.graph[each].sizes)) for each in node.inputs]
+        starts, places = np.cumsum([0, *counts]), node.places.numpy()
+        of = np.searchsorted(starts, places, "right") - 1
+        for axis in dict.fromkeys((places.ndim - 1, 0)):
+            line = np.moveaxis(of, axis, 0).reshape(places.shape[axis], -1)
+            ends = [0, *(np.flatnonzero(np.diff(line[:, 0])) + 1).tolist(), len(line)]
+            if (line != line[:, :1]).any() or len(ends) < 3:
+                continue
+            runs = [(node.inputs[int(line[first, 0])], places.take(range(first, end), axis) - starts[line[first, 0]])
+                    for first, end in pairwise(ends)]
+            if all(run.shape == self.graph[each].sizes and unchanged(run) for each, run in runs):
+                return None
+            before, known = len(self._made), dict(self._extra)
+            parts = [self._picked(node.name, each, run) for each, run in runs]
+            if None in parts or (stream := joined(node.name, [part for part in parts if part])) is None:
+                self._extra = known
+                while len(self._made) > before:
+                    self._drop(list(self._nodes)[-1])
+                continue
+            blocks, start = [], 0
+            for _, run in runs:
+                blocks.append(np.arange(start, start + run.size).reshape(run.shape))
+                start += run.size
+            return stream, np.concatenate(blocks, axis)
+        return None
+
+    def _turned(self, name: str, stream: Stream, at: Places) -> tuple[str, bool] | None:
+        """How the values of an input are those of images whose pixels are steps: of sequences with the channels
+        first. None where they come in another order.
+
+        Parameters:
+            name: of the move.
+        """
+        form, inputs = stream.form, self.graph[name].inputs
+        sizes = self.graph[inputs[0]].sizes if len(inputs) == 1 else ()
+        if len(sizes) < 2 or not form.become(stream.order.reshape(sizes), images=True):
+            return None
+        assert form.flow is not None
+        found = flattening(at, form.flow)
+        if found is None or not found[1]:
+            form.flow, form.shape = None, ()
+            return None
+        return found
 
     def _of_steps(self, node: Move) -> tuple[Stream, Rearrangement] | None:
         """The sequence within whose steps values move, and how."""
@@ -233,11 +330,15 @@ class Builder:
         name = node.inputs[0]
         if stream.name not in self._moved or len(self.graph.users(name)) > 1 or self.graph.output == name:
             return None
-        self._made.pop()
-        for known in (self._nodes, self._behind):
-            known.pop(stream.name)
+        self._drop(stream.name)
         self.notes.update(dict.fromkeys(getattr(self.graph[name], "path", ()), f"into {node.name}"))
         return self._moved.pop(stream.name)
+
+    def _drop(self, name: str) -> None:
+        """Take back the layer that was made last."""
+        self._made.pop()
+        for known in (self._nodes, self._behind):
+            known.pop(name)
 
     def _vector(self, name: str) -> Stream | None:
         """The stream of a node as vectors of all its values; None of a sequence."""
@@ -325,16 +426,12 @@ class Builder:
             return
         for stage in found:
             for layer in _within(stage):
-                if layer.kind == "residual":
-                    self.problem(self._nodes[layer.name], f"{NO_LAYER} for a value and itself; double what is before")
-                elif not (getattr(layer, "stepwise", False) or isinstance(layer, OverImages)):
+                if not (getattr(layer, "stepwise", False) or isinstance(layer, OverImages)):
                     self.problem(self._nodes[layer.name.partition(".")[0]], f"{NO_LAYER} within a sum of images")
 
 
 def _within(stage: Any) -> Iterator[Any]:
-    """The layers of the branches of a sum, and of those within them; a sum without any."""
+    """The layers of the branches of a sum, and of those within them."""
     if stage.kind == "residual":
         for part in (*stage.body, *stage.shortcut):
             yield from _within(part) if part.kind == "residual" else (part,)
-        if not stage.body and not stage.shortcut:
-            yield stage

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
-__all__ = ["Add", "Constant", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Move", "Multiply", "Node",
-           "Pool", "Recurrent", "Reduce", "Scale", "Softmax"]
+__all__ = ["Add", "Constant", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Maximum", "Minimum", "Move",
+           "Multiply", "Node", "Pair", "Pool", "Recurrent", "Reduce", "Scale", "Softmax", "Subtract"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,15 +153,30 @@ class Reduce(Node):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Add(Node):
-    """The sum of two tensors of one shape."""
+class Pair(Node):
+    """A function of two tensors of one shape, value by value."""
 
     relu: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Multiply(Node):
-    """The product of two tensors of one shape."""
+class Add(Pair):
+    """Their sum."""
+
+
+class Subtract(Pair):
+    """The first less the second."""
+
+
+class Multiply(Pair):
+    """Their product."""
+
+
+class Maximum(Pair):
+    """The greater of both."""
+
+
+class Minimum(Pair):
+    """The lesser of both."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

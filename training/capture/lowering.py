@@ -9,9 +9,14 @@ from torch import nn
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.add import FloatAdd
 from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.difference import FloatDifference
+from circulant.sim.kinds.elementwise import FloatElementwise
 from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.maximum import FloatMaximum
+from circulant.sim.kinds.minimum import FloatMinimum
 from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.kinds.product import FloatProduct
 from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.real.float_model import Stage
 from circulant.sim.refusal import Refusal
@@ -87,13 +92,19 @@ def _(node: neutral.Function, to: Builder) -> Stream:
     return made
 
 
+PAIRS: dict[type[neutral.Pair], type[FloatElementwise]] = {
+    neutral.Add: FloatAdd, neutral.Subtract: FloatDifference, neutral.Multiply: FloatProduct,
+    neutral.Maximum: FloatMaximum, neutral.Minimum: FloatMinimum}
+"""The layers of functions of two tensors."""
+
+
 @lowered.register
-def _(node: neutral.Add, to: Builder) -> Stream | None:
+def _(node: neutral.Pair, to: Builder) -> Stream | None:
     pair = [to.single(node, number) for number in (0, 1)]
     images = [stream.form.flow is not None and stream.form.flow.grid is not None for stream in pair]
     if len(set(images)) > 1 and None not in [stream.form.flow for stream in pair]:
         pair[images.index(True)] = to.taken(node, images.index(True))
-    one, other = sorted(pair, key=to.behind, reverse=True)
+    one, other = pair if isinstance(node, neutral.Subtract) else sorted(pair, key=to.behind, reverse=True)
     for form, known in ((one.form, other.form), (other.form, one.form)):
         if form.flow is None:
             form.flow, form.shape = known.flow, known.shape
@@ -101,13 +112,9 @@ def _(node: neutral.Add, to: Builder) -> Stream | None:
             one.order, other.order):
         to.problem(node.name)
         return None
-    return to.give(node.name, "sum", one, lambda name, flow: FloatAdd(name, flow.size, relu=node.relu), one.form,
-                   order=one.order, others=(other,))
-
-
-@lowered.register
-def _(node: neutral.Multiply, to: Builder) -> None:
-    to.problem(node.name, f"{NO_LAYER} for a product of two branches")
+    make = PAIRS[type(node)]
+    return to.give(node.name, "sum" if make is FloatAdd else make.kind, one, lambda name, flow: make(
+        name, flow.size, relu=node.relu), one.form, order=one.order, others=(other,))
 
 
 @lowered.register

@@ -57,13 +57,14 @@ MODULES: dict[type[nn.Module], Handler] = {
     **dict.fromkeys((nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d), layers.pool),
     **dict.fromkeys((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d),
                     layers.adaptive),
-    **dict.fromkeys((nn.Flatten, nn.Unflatten), axes.reshape),
+    **dict.fromkeys((nn.Flatten, nn.Unflatten), axes.reshape), nn.GLU: arithmetic.glu,
     **dict.fromkeys((nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d), _skip),
 }
 """By class of the module."""
 
 FUNCTIONS: dict[str, Handler] = {
-    **activations.FUNCTIONS, **arithmetic.FUNCTIONS, "mean": axes.mean, "dropout": _dropout, "getitem": axes.getitem,
+    **activations.FUNCTIONS, **arithmetic.FUNCTIONS, "glu": arithmetic.glu,
+    "mean": axes.mean, "dropout": _dropout, "getitem": axes.getitem,
     **dict.fromkeys(("max", "amax"), axes.maximum), "sum": axes.total,
     **dict.fromkeys(("contiguous", "clone", "detach", "data"), _skip),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "unflatten", "ravel"), axes.reshape),

@@ -16,7 +16,7 @@ STEPWISE = Linear, Function
 KIN: dict[tuple[str, tuple[float, ...]], str] = {("sigmoid", ()): "silu", ("hard_sigmoid", ()): "hard_swish"}
 """Functions whose product with their argument is a function of its own."""
 
-RECTIFIED = Linear, neutral.Conv, Scale, neutral.Add
+RECTIFIED = Linear, neutral.Conv, Scale, neutral.Pair
 """Nodes that a ReLU behind them becomes part of."""
 
 

@@ -199,10 +199,12 @@ class Walk:
         shape: list[int | None] = list(value.sizes)
         shape.insert(value.batch, None)
         name = value.path[-1] if value.path else f"{nodes[0].name}.h_n"
-        while isinstance(known := self.nodes.get(name), Move) and not torch.equal(known.places, places):
-            name = f"{name}.next"  # another part of what one call gave
-        self.nodes.setdefault(name, Move(name=name, kind="move", inputs=tuple(node.name for node in nodes),
-                                         shape=tuple(shape), places=places, path=value.path))
+        inputs = tuple(node.name for node in nodes)
+        while isinstance(known := self.nodes.get(name), Move) and not (
+                known.inputs == inputs and torch.equal(known.places, places)):
+            name = f"{name}.next"  # another part of what one call gave, or the same of other values
+        self.nodes.setdefault(name, Move(name=name, kind="move", inputs=inputs, shape=tuple(shape), places=places,
+                                         path=value.path))
         return name
 
     def _moved(self, step: Step, taken: list[Value]) -> Any:

@@ -115,12 +115,11 @@ def test_a_network_needs_no_layer_with_weights_and_gives_images_as_vectors(run, 
 
 
 MOVES = {
-    "slice": (lambda x: x[:, 1:4], (6,)), "split": (lambda x: x.split([2, 4], 1)[1], (6,)),
     "reversed": (lambda x: x.flip(1), (6,)), "picked": (lambda x: x[:, [0, 2, 2]], (6,)),
     "transposed": (lambda x: x.transpose(1, 2), (3, 4)), "twice": (lambda x: torch.cat((x, x), 1), (3,)),
     "repeated": (lambda x: x.repeat(1, 2, 1), (3, 4)), "expanded": (lambda x: x[:, :, None].expand(-1, -1, 3), (4,)),
     "padded": (lambda x: torch.cat((x, torch.full((len(x), 2), 0.5)), 1), (3,)),
-    "features of steps": (lambda x: x[:, :, 1:3], (5, 4)), "steps": (lambda x: x[:, 1:], (5, 4)),
+    "steps": (lambda x: x[:, 1:], (5, 4)),
     "cropped": (lambda x: F.max_pool2d(x, 2)[:, :, 1:, 1:], (2, 6, 6)),
 }
 
@@ -137,16 +136,90 @@ def test_values_move_through_a_matrix_of_zeros_and_ones(name):
     assert f"as a matrix of {network.layers[-1].outputs} x {network.layers[-1].inputs}" in notes
 
 
+RANGES = {
+    "slice": (lambda x: x[:, 1:4], (6,), ["slice"]),
+    "split": (lambda x: x.split([2, 4], 1)[1], (6,), ["slice"]),
+    "features of steps": (lambda x: x[:, :, 1:3], (5, 4), ["slice"]),
+    "channels": (lambda x: F.max_pool2d(x, 2)[:, 1:3], (4, 6, 6), ["pool", "slice", "flatten"]),
+    "channels of a signal": (lambda x: F.avg_pool1d(F.max_pool1d(x, 2).chunk(2, 1)[1], 2), (4, 8), [
+        "pool", "slice", "pool", "flatten"]),
+    "steps reversed": (lambda x: torch.tanh(x).flip(1), (5, 4), ["activation", "reverse"]),
+    "a range beside all": (lambda x: torch.cat((torch.tanh(x), x[..., 1:3]), -1), (5, 4), [
+        "activation", "slice", "concat"]),
+    "steps beside themselves reversed": (lambda x: torch.cat((torch.tanh(x), x.flip(1)), -1), (5, 4), [
+        "activation", "reverse", "concat"]),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges_of_values_and_reversed_steps_have_layers_of_their_own(name):
+    run, shape, kinds = RANGES[name]
+    x = torch.randn(9, *shape)
+    network = export(Net(lambda m, x: run(x)), x)
+    assert [layer.kind for layer in network.layers] == kinds
+    assert abs(network.run(x.numpy()).real.reshape(9, -1) - run(x).flatten(1).numpy()).max() < 2e-3
+
+
+CHANNELS_FIRST = {
+    "alone": lambda m, x: m.rnn(x.transpose(1, 2))[0],
+    "behind a function": lambda m, x: m.rnn(torch.tanh(x).permute(0, 2, 1))[0],
+    "two readers": lambda m, x: m.rnn(x.mT)[0] + m.fc(x.mT),
+    "function behind it": lambda m, x: m.fc(torch.tanh(x.mT)),
+}
+
+
+@pytest.mark.parametrize("name", CHANNELS_FIRST)
+def test_sequences_with_the_channels_first(name):
+    """Their samples are images of one column: a pixel of them is a step."""
+    torch.manual_seed(1)
+    x = torch.randn(9, 4, 7)
+    model = Net(CHANNELS_FIRST[name], rnn=nn.GRU(4, 6, batch_first=True), fc=nn.Linear(4, 6))
+    network = export(model, x)
+    assert network.shape == (4, 7)
+    assert abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 5e-3
+
+
+def test_the_same_move_of_other_values_is_another_one():
+    """Of the values in front of a function and of those behind it."""
+    model = Net(lambda m, x: torch.cat((m.fc(y := x.flip(1)), m.fc(torch.tanh(y))), 1), fc=nn.Linear(6, 3))
+    network = export(model, x := torch.randn(9, 6))
+    assert abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 2e-3
+
+
+BOTH = {"product": lambda a, b: a * b, "difference": lambda a, b: a - b, "maximum": torch.maximum,
+        "minimum": torch.minimum, "rsub": lambda a, b: torch.rsub(b, a)}
+
+
+@pytest.mark.parametrize("shape", [(9, 6), (9, 5, 6)])
+@pytest.mark.parametrize("name", BOTH)
+def test_functions_of_two_tensors(name, shape):
+    model = Net(lambda m, x: torch.relu(BOTH[name](torch.tanh(m.a(x)), x)), a=nn.Linear(6, 6))
+    network = export(model, x := torch.randn(shape))
+    (layer,) = (layer for layer in network.layers if layer.joins)
+    assert (layer.kind, layer.relu) == ("difference" if name == "rsub" else name, True)
+    assert abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 5e-3
+
+
+def test_a_gated_linear_unit_is_a_product_of_ranges():
+    for run in (nn.GLU(), lambda x: F.glu(x, -1), lambda x: F.glu(x, dim=1)):
+        network = export(Net(lambda m, x, run=run: run(m.a(x)), a=nn.Linear(6, 8)), torch.randn(9, 6))
+        kinds = sorted(layer.kind for layer in network.layers)
+        assert kinds == ["activation", "linear", "product", "slice", "slice"]
+    with pytest.raises(Refusal, match="it must halve an axis of each sample, not the batch"):
+        export(Net(lambda m, x: F.glu(x, 0)), torch.randn(8, 6))
+
+
 def test_a_dense_layer_takes_the_matrix_of_moves_into_its_own():
     def run(m, x):
-        return m.fc(torch.cat((x[:, 2:], torch.ones(len(x), 1)), 1))
+        return m.fc(torch.cat((x[:, [5, 2, 3, 4]], torch.ones(len(x), 1)), 1))
 
     x, model = torch.randn(9, 6), Net(run, fc=nn.Linear(5, 2))
     network = export(model, x)
     assert [(layer.kind, layer.inputs, layer.outputs) for layer in network.layers] == [("linear", 6, 2)]
     assert abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 2e-3
     assert "into fc" in str(inspect(model, x))
-    network = export(Net(lambda m, x: m.fc(y := x[:, :4]) + m.other(y), fc=nn.Linear(4, 2), other=nn.Linear(4, 2)), x)
+    network = export(Net(lambda m, x: m.fc(y := x[:, [1, 0, 2, 3]]) + m.other(y), fc=nn.Linear(4, 2),
+                         other=nn.Linear(4, 2)), x)
     assert [layer.kind for layer in network.layers] == ["linear", "linear", "linear", "add"], "it has another reader"
 
 
