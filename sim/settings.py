@@ -8,10 +8,10 @@ A key is a dataclass field made by `key`. Its annotation is the type that TOML m
 ``tuple[int, ...]`` for a list, or ``dict[str, Any]`` for a table of anything.
 """
 import dataclasses
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args, get_type_hints
+from functools import cache, partial
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from circulant.sim.files.schema import shown
 from circulant.sim.refusal import Refusal, nearest
@@ -61,25 +61,32 @@ class Key:
 
     def refuses(self, value: Any, kind: Any) -> bool:
         """Whether ``value`` breaks the rule."""
-        if kind == FREE:
-            return not isinstance(value, Mapping)
-        if kind in (NAMES, NUMBERS):
-            each = get_args(kind)[0]
-            return not isinstance(value, list | tuple) or any(
-                type(entry) is not each or self.refuses(entry, each) for entry in value)
-        if kind not in _KINDS:
-            values = value.values() if isinstance(value, Mapping) else [value]
-            return any(self.refuses(entry, get_args(kind)[0]) for entry in values)
-        if type(value) is not kind and not (kind is float and type(value) is int):
+        try:
+            _validator(self, kind)(value)
+        except ValueError:  # pydantic's, whose words are not those of a setting.
             return True
+        return False
+
+    def annotation(self, kind: Any) -> Any:
+        """The legal values as a type that pydantic checks."""
+        from pydantic import AfterValidator, Field, Strict
+
+        if kind in (NAMES, NUMBERS):
+            each: Any = self.annotation(get_args(kind)[0])
+            return Annotated[list[each], Strict()] | Annotated[tuple[each, ...], Strict()]
+        if kind == FREE:
+            return kind
+        if kind not in _KINDS:
+            one: Any = self.annotation(get_args(kind)[0])
+            return one | dict[str, one]
+        made: Any = Annotated[kind, Strict(), Field(ge=self.low, le=self.high)]
+        if self.power_of_two:
+            made = Annotated[made, AfterValidator(_power_of_two)]
+        if kind is float:
+            made = Annotated[made, Field(allow_inf_nan=False)]
         if self.choices:
-            return value not in self.choices
-        if isinstance(value, (str, bool)) or (self.zero and value == 0):
-            return False
-        return (not abs(value) <= sys.float_info.max  # An integer may be too large for math.isfinite.
-                or (self.low is not None and value < self.low)
-                or (self.high is not None and value > self.high)
-                or (self.power_of_two and value & (value - 1) != 0))
+            return Annotated[made, AfterValidator(partial(_among, self.choices))]
+        return Annotated[kind, Strict(), AfterValidator(partial(_among, (0,)))] | made if self.zero else made
 
 
 def key(default: Any, doc: str, **limits: Any) -> Any:
@@ -112,9 +119,10 @@ class Table:
 
     def __post_init__(self) -> None:
         problems = []
-        for name, (rule, kind, _) in keys(type(self)).items():
+        for name, (rule, kind, default) in keys(type(self)).items():
             value = getattr(self, name)
-            if rule.refuses(value, kind):
+            usual = type(value) is type(default) and value == default
+            if not usual and rule.refuses(value, kind):
                 problems.append(_sentence(f"{title(type(self))}.{name}", rule, kind, value))
             elif kind is float or kind in (NAMES, NUMBERS):
                 object.__setattr__(self, name, float(value) if kind is float else tuple(value))
@@ -162,6 +170,26 @@ def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
     except Illegal as illegal:
         return None, problems + illegal.problems
     return (None if problems else made), problems
+
+
+@cache
+def _validator(rule: Key, kind: Any) -> Callable[[Any], Any]:
+    """The check of a key's values, made for the first that is not the default, since pydantic takes 0.1 s to load."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(rule.annotation(kind)).validate_python
+
+
+def _among(legal: tuple[Any, ...], value: Any) -> Any:
+    if value not in legal:
+        raise ValueError("none of the choices")
+    return value
+
+
+def _power_of_two(value: int) -> int:
+    if value & (value - 1):
+        raise ValueError("no power of two")
+    return value
 
 
 def _sentence(name: str, rule: Key, kind: Any, value: Any) -> str:

@@ -45,7 +45,7 @@ THEIRS = {
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards", "serial"},
     "circulant.hw": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},
-    "circulant.sim": {"numpy", "scipy"},
+    "circulant.sim": {"numpy", "scipy", "pydantic"},
     "circulant.sim.cosim": {"numpy", "cocotb", "cocotb_tools", "find_libpython"},
 }
 """Which other packages it may import, besides the standard library."""

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import FrozenInstanceError, dataclass
 
 import pytest
@@ -122,3 +124,14 @@ def test_read_makes_a_table():
 def test_keys_tell_rule_type_and_default():
     rule, kind, default = keys(Sample)["count"]
     assert (rule.doc, rule.low, rule.high, kind, default) == ("how many", 2, 18, int, 4)
+
+
+def test_defaults_load_no_validator():
+    program = ("import sys; from circulant.experiment import Experiment; Experiment(); "
+               "sys.exit('pydantic' in sys.modules and 'an experiment of defaults must load no pydantic, but it does')")
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_table_of_matrices_has_names_as_keys():
+    with pytest.raises(Refusal, match=r"^sample\.size must be a power of two"):
+        Sample(size={1: 8})
