@@ -8,13 +8,13 @@ from circulant.hw import generate
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.layer_plan import PairPlan
 from circulant.hw.plan.plan import layer_multiplications, plan
-from circulant.hw.plan.step_cost import sequence_cycles
 from circulant.sim.cosim import verify
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import blocks, numbers
+from tests.hw.played import sequence_cycles
 from tests.hw.simulate import Transfers, run, sink, source
 from tests.hw.test_top import Beats
 from tests.sim import samples

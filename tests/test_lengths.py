@@ -8,7 +8,6 @@ from circulant.cli import main
 from circulant.hw import generate
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.plan import plan
-from circulant.hw.plan.step_cost import sequence_cycles
 from circulant.sim import artifact
 from circulant.sim.cosim import verify
 from circulant.sim.cosim.build import build
@@ -22,6 +21,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from circulant.training import load_data
+from tests.hw.played import sequence_cycles
 from tests.ports import made
 
 MULTIPLIERS = 24

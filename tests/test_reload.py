@@ -8,7 +8,6 @@ from circulant.hw import generate, writes
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.design import Design
 from circulant.hw.plan.plan import plan
-from circulant.hw.plan.step_cost import sequence_cycles
 from circulant.hw.top import Top
 from circulant.sim.configuration import HOLD, IDLE, READ, STATUS, WRITE, Operation
 from circulant.sim.cosim import SimulationError, exchange, verify
@@ -19,6 +18,7 @@ from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.hw import drawn_layers as layers
+from tests.hw.played import sequence_cycles
 from tests.hw.session import Host
 from tests.sim import samples
 

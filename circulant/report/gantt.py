@@ -1,6 +1,6 @@
 """Share and schedule of each layer of a design: a Gantt chart of a step, a table, and what limits it.
 
-Everything comes from the entries ``layers`` of a design's manifest, as `circulant.hw.plan.step_cost` computed them.
+Everything comes from the entries ``layers`` of a design's manifest, as `circulant.hw.plan` computed them.
 """
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -60,6 +60,7 @@ class Sharing:
             state, so that products with it need not come before the sample.
         pairs: numbers of the layers that are the forward direction of a bidirectional one; the backward one is behind.
         schedule: of the programs, or of those that it suits, see `circulant.hw.array.layer_programs.schedule_of`.
+        own: the program of the one layer, which has the array to itself.
     """
 
     layers: tuple[Simple, ...]
@@ -70,9 +71,10 @@ class Sharing:
     streams: int = 1
     pairs: tuple[int, ...] = ()
     schedule: type[Program] = EitherFirst
+    own: Program | None = None
 
     def __post_init__(self) -> None:
-        if self.streams > 1 and self.schedule is not InputFirst:
+        if self.streams > 1 and self.schedule is not InputFirst and self.own is None:
             raise ValueError(f"Interleaved streams must have the schedule InputFirst, not {self.schedule.__name__}")
 
     @cached_property
@@ -82,6 +84,8 @@ class Sharing:
         Raises:
             Refusal: as `circulant.hw.array.schedules.merged.Merged`.
         """
+        if self.own is not None:
+            return [self.own]
         return placed([layer_program(layer, self.shape, spacing, self.schedule)
                        for layer, spacing in zip(self.layers, self.spacings, strict=True)])
 
@@ -129,6 +133,10 @@ class LayerPlan:
         if id(layer) not in self._programs:
             self._programs[id(layer)] = layer, layer_program(layer, self.shape, self.spacing)
         return self._programs[id(layer)][1]
+
+    def alone(self, layer: Simple) -> Sharing:
+        """A layer that has this array to itself, to be played."""
+        return Sharing((layer,), self.shape, (self.spacing,), streams=self.streams, own=self.program(layer))
 
     def taking(self, cycles: float) -> "LayerPlan":
         """The same plan with other cycles; the programs stay."""

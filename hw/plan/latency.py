@@ -1,7 +1,7 @@
 """The latency of a sample, in cycles, exact: from the last beat of its input to the last beat of its result.
 
 It is that of a closed loop: all samples before have passed, their state is there, and nothing else is under way. The
-period of `circulant.hw.plan.step_cost` is another figure, and neither follows from the other.
+period of `circulant.hw.plan.shared.cost` is another figure, and neither follows from the other.
 """
 from collections.abc import Sequence
 from functools import singledispatch
@@ -12,12 +12,10 @@ from circulant.hw.array import row_buffers
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan, streams_of
-from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
 from circulant.hw.layers.slice import Cut
-from circulant.hw.plan import step_cost
 from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.artifact import Json
@@ -76,7 +74,7 @@ def _contiguous(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[
         if not isinstance(plan, LayerPlan) or not isinstance(layer, Linear | Gru | Lstm | Rnn):
             return None
         if n >= len(shared):
-            groups.append(Sharing((layer,), plan.shape, (plan.spacing,), schedule=InputFirst))
+            groups.append(plan.alone(layer))
         elements.append(plan.elements)
         gives |= getattr(layer, "returns", "") == "last"
     played = len(elements)
@@ -151,9 +149,7 @@ def leaving(layer: Stage, plan: Plan, comes: list[int], k: int) -> list[int] | N
 
 @leaving.register
 def _(layer: Gru | Lstm | Rnn, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
-    start = comes[-1] + write_latency(layer.gates.block_size, plan.shape.levels) + START - 1
-    return [cycle + QUEUE for cycle in step_cost.sample_results(
-        layer, plan.program(layer), plan.elements, start)]
+    return [comes[-1] + cycle for cycle in sample_results([plan.alone(layer)], [plan.elements])]
 
 
 @leaving.register

@@ -1,5 +1,5 @@
 """The array and the pointwise unit of a layer: which there can be, and how many cycles each takes."""
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from math import lcm
@@ -10,6 +10,7 @@ from circulant.hw.array.plans import LayerPlan, PairPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.layers.cells import cells_of
+from circulant.hw.plan.chart import chart
 from circulant.hw.plan.passes import (
     Ladder,
     Rung,
@@ -20,7 +21,9 @@ from circulant.hw.plan.passes import (
     side_by_side_ladder,
     useful,
 )
-from circulant.hw.plan.step_cost import TURNS, chain_latency, chart, input_cycles, limit, step_timeline, vector_limit
+from circulant.hw.plan.shared.cost import period, steady_step
+from circulant.hw.plan.shared.layer_counters import schedule
+from circulant.hw.plan.step_cost import chain_latency, limit, stages, vector_limit
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.bidirectional import Bidirectional
@@ -124,49 +127,24 @@ def exact(layer: Simple, plans: list[LayerPlan], budget: int) -> LayerPlan:
     """The fastest plan within the budget; of equals, the one with the fewest multipliers, chains and accumulators."""
     finalists = sorted((p for p in plans if p.multipliers <= budget),
                        key=lambda p: (p.cycles, p.multipliers, p.shape.chains, -p.shape.rows))[:FINALISTS]
-    best, least = finalists[0], None
+    if isinstance(layer, Linear):
+        return finalists[0]  # Its estimate is exact.
+    least: tuple[tuple[float, ...], LayerPlan] | None = None
     for finalist in finalists:
-        for found, slots in _timed(layer, finalist):
-            order = found.cycles, found.multipliers, found.shape.chains, slots
-            if least is None or order < least:
-                best, least = found, order
-    return best if best.streams == 1 else _averaged(layer, best)
-
-
-@singledispatch
-def _timed(layer: Simple, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
-    """The plan with each spacing worth a try and its exact cycles; and the accumulators that it takes."""
-    raise unknown(layer, "planned")
-
-
-@_timed.register
-def _(layer: Linear, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
-    yield plan, 1
-
-
-@_timed.register
-def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
-    for spacing in spacings(plan.shape):
-        found = replace(plan, spacing=spacing)
-        yield found.taking(_period(layer, found)), found.program(layer).slots
-
-
-@singledispatch
-def _averaged(layer: Simple, plan: LayerPlan) -> LayerPlan:
-    """The plan with the mean of its cycles over the turns of several streams."""
-    return plan
-
-
-@_averaged.register
-def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> LayerPlan:
-    return plan.taking(_period(layer, plan, TURNS))
-
-
-def _period(layer: Gru | Lstm | Rnn, plan: LayerPlan, turns: int = 1) -> float:
-    """Cycles from step to step; at the most, where the input takes longer than all else."""
-    program = plan.program(layer)
-    found = step_timeline(layer, program, plan.elements, streams=plan.streams, turns=turns).period
-    return found if found > -(-layer.inputs // layer.gates.block_size) else input_cycles(layer, program)
+        played: dict[Hashable, float] = {}
+        for spacing in spacings(finalist.shape):
+            found = replace(finalist, spacing=spacing)
+            program = found.program(layer)
+            rest = found.multipliers, found.shape.chains, program.slots
+            if least is not None and (program.cycles * program.shape.fold, *rest) >= least[0]:
+                continue  # It cannot be better.
+            key = schedule(program)
+            if key not in played:
+                played[key], _, _ = period([found.alone(layer)], [found.elements])
+            if least is None or (played[key], *rest) < least[0]:
+                least = (played[key], *rest), found.taking(played[key])
+    assert least is not None
+    return least[1]
 
 
 @ladder.register
@@ -241,8 +219,10 @@ def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
     (entry, floor), program = _array_entry(layer, plan), plan.program(layer)
     if plan.sharing is not None:
         return entry | {"limit": _shared_limit(plan, plan.sharing)}
-    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor),
-                    "chart": chart(layer, program, plan.elements, plan.streams)}
+    cycles, starved, step = steady_step(plan.alone(layer), plan.elements)
+    phases = stages(layer, plan.elements, plan.shape.levels)[0].phases
+    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor=floor, starved=starved),
+                    "chart": chart(cycles, step, phases)}
 
 
 @layer_entry.register

@@ -1,10 +1,9 @@
-"""The exact cost of layers that share arrays, in Python: all their counters, cycle by cycle.
+"""The exact cost of layers on arrays, in Python: all their counters, cycle by cycle.
 
-Who issues depends on what the others do, so that no recurrence over one program gives the cycles, as
-`circulant.hw.plan.step_cost` does for a layer with an array of its own; of such a layer both say the same. Held to the
-simulated hardware by its tests. A play for a period ends when the whole state repeats, see `period`. The two
-directions of a bidirectional layer are played as if both went forward: an estimate, as the cycles by which they are
-apart depend on the length of sequences.
+A layer may have an array to itself; or several share one, and who issues depends on what the others do. Held to the
+simulated hardware by its tests. A play for a period ends when the whole state repeats, see `period`. The two directions
+of a bidirectional layer on a shared array are played as if both went forward: an estimate, as the cycles by which they
+are apart depend on the length of sequences.
 """
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,13 +11,13 @@ from itertools import pairwise, product
 from math import inf
 
 from circulant.hw.array.plans import Sharing
-from circulant.hw.array.program import Program
+from circulant.hw.array.program import MAIN, Program
 from circulant.hw.plan.shared.directions import SharedPair
-from circulant.hw.plan.shared.layer_counters import SharedLayer
+from circulant.hw.plan.shared.layer_counters import Events, SharedLayer
 from circulant.hw.plan.shared.links import Direct, link
 
 __all__ = ["RANKED", "Cost", "end_latency", "least_period", "loop_latency", "period", "periods", "sample_issues",
-           "sample_results", "shared_cost", "taken_steps"]
+           "sample_results", "shared_cost", "steady_step", "taken_steps"]
 
 LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
 """Steps that are played for a period at the least; cycles at the most of a candidate, and of what is chosen."""
@@ -101,6 +100,26 @@ def period(groups: Sequence[Sharing], elements: Sequence[int], *,
     cycles = taken[-1] - taken[-1 - over]
     return cycles / over if cycles % over else cycles // over, tuple(
         late - early for early, late in pairwise(taken)), turn
+
+
+def steady_step(own: Sharing, elements: int) -> tuple[float, bool, Events]:
+    """The period of a layer with an array of its own; whether its banks have always room for a block of the input when
+    all repeats; and the events of a step then, in cycles from the first issue of its MAIN on."""
+    play, seen = _Play([own], [elements], closed=False), set[Hashable]()
+    found, (cycles, _, _) = play.layers[0].events, period([own], [elements])
+    while play.state() not in seen and play.cycle < MOST:
+        seen.add(play.state())
+        play.taken()
+    sizes = play.layers[0].sizes
+    step = len(found.issues[MAIN]) // sizes[MAIN] + 1
+    starved = True
+    while any(len(each) < (step + 1) * size for each, size in zip(found.all, sizes, strict=True)):
+        starved &= not play.layers[0].full
+        play.step(True)
+    start = found.issues[MAIN][step * sizes[MAIN]]
+    *issues, blocks, seconds, results = [[cycle - start for cycle in each[step * size:(step + 1) * size]]
+                                         for each, size in zip(found.all, sizes, strict=True)]
+    return cycles, starved, Events(tuple(issues), blocks, seconds, results)
 
 
 def periods(groups: Sequence[Sharing], elements: Sequence[int], *, most: int = MOST) -> set[float]:

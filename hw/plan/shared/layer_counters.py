@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array import row_buffers
+from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
@@ -13,7 +14,7 @@ from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.step_cost import stages
 
-__all__ = ["SharedLayer", "schedule"]
+__all__ = ["Events", "SharedLayer", "schedule"]
 
 VECTORS = (2, 0, 1)
 """The vector of each command, as `Banks` counts them: of AHEAD the input, of MAIN the recurrent and of SECOND the
@@ -58,6 +59,27 @@ def schedule(program: Program) -> tuple[object, ...]:
         for issues in program.sequences), tuple((stage, *found) for stage, found in _completed(program)))
 
 
+@dataclass
+class Events:
+    """Cycles in which something happens in a layer, one after the other.
+
+    Parameters:
+        issues: of each command, a cycle for each phase.
+        blocks: the pointwise unit fetches a block.
+        seconds: a block of the second vector can be read.
+        results: a block of the output is there.
+    """
+
+    issues: tuple[list[int], ...] = field(default_factory=lambda: ([], [], []))
+    blocks: list[int] = field(default_factory=list)
+    seconds: list[int] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[list[int]]:
+        return [*self.issues, self.blocks, self.seconds, self.results]
+
+
 class SharedLayer:
     """A layer.
 
@@ -72,6 +94,7 @@ class SharedLayer:
         asks, ending, phase: an issue is asked for; it ends a pass; its phase.
         only_last: the results of last steps alone leave.
         done: steps whose results are there.
+        events: what has happened.
     """
 
     def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True,
@@ -114,8 +137,14 @@ class SharedLayer:
         self._seconds: deque[int] = deque()
         self._given, self._queued, self.offers = 0, 0, False
         self.accepts = self.leaves = False
-        self.only_last, self.done = False, 0
+        self.only_last, self.done, self.events, self._back = False, 0, Events(), write_latency(k, shape.levels)
         self._now = 0
+
+    @property
+    def sizes(self) -> list[int]:
+        """Events of a step, of each kind of them."""
+        issues = [len(each) * self._fold for each in self._issues[0]]
+        return [*issues, self._hidden_blocks, self._sizes[1], self.blocks]
 
     def state(self) -> tuple[object, ...]:
         """All that what follows depends on; cycles count from the next one."""
@@ -134,7 +163,12 @@ class SharedLayer:
     @property
     def takes(self) -> bool:
         """Whether a block of the input is taken when it comes; this cycle's collision is known beforehand."""
-        return self._held != self._ring * self.x_blocks and not (self._pipe[-1] and self._collides)
+        return not self.full and not (self._pipe[-1] and self._collides)
+
+    @property
+    def full(self) -> bool:
+        """Whether the banks have no room for a block of the input."""
+        return self._held == self._ring * self.x_blocks
 
     @property
     def _collides(self) -> bool:
@@ -189,6 +223,7 @@ class SharedLayer:
         # The registers of the sequencer and of the queue.
         self._clear = clear
         if granted:
+            self.events.issues[self.command].append(cycle)
             self.phase = (self.phase + 1) % self._fold
         if done:
             self._active = False
@@ -280,7 +315,13 @@ class SharedLayer:
             if len(self._units) > 1:
                 self._served.add(there)
             if not stage:
+                self.events.blocks.append(cycle)
                 last = self._done_fetches == self._hidden_blocks - 1
                 self._done_fetches = (self._done_fetches + 1) % self._hidden_blocks
-            (self._results if stage == len(self._units) - 1 else self._seconds).append(there)
+            if stage == len(self._units) - 1:
+                self._results.append(there)
+                self.events.results.append(there)
+            else:
+                self._seconds.append(there)
+                self.events.seconds.append(there + self._back)
         return last

@@ -7,8 +7,8 @@ import pytest
 from circulant.hw.array.layer_programs import layer_program, spacings
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.recurrent import RecurrentLayer
-from circulant.hw.plan.step_cost import sequence_cycles, step_timeline
 from tests.hw.drawn_layers import blocks, gru, lstm
+from tests.hw.played import sequence_cycles, step_cycles
 from tests.hw.simulate import transfers
 
 QUIET = 400
@@ -17,7 +17,7 @@ QUIET = 400
 
 def best_program(layer, shape, elements, streams=1):
     programs = [layer_program(layer, shape, spacing) for spacing in spacings(shape)]
-    return min(programs, key=lambda program: step_timeline(layer, program, elements, streams=streams).period)
+    return min(programs, key=lambda program: step_cycles(layer, program, elements, streams=streams))
 
 
 def streams(layer, count: int, steps: int, turns: int):
@@ -51,6 +51,7 @@ CASES = {
     "blocks of 8": ({"k": 8, "inputs": 16, "hidden": 24, "projection": 16}, (8, 2, 4), 8, 1),
     "blocks of 16": ({"k": 16, "inputs": 20, "hidden": 32}, (4, 2, 4), 16, 1),
     "three streams": ({"k": 4, "inputs": 10, "hidden": 20, "projection": 12}, (4, 3, 4), 4, 3),
+    "three streams of long and short steps": ({"k": 4, "inputs": 16, "hidden": 32, "projection": 16}, (4, 2, 4), 1, 3),
     "two streams": ({"k": 4, "inputs": 10, "hidden": 20}, (4, 3, 4), 4, 2),
     "the last state only": ({"k": 4, "inputs": 10, "hidden": 20, "projection": 12, "returns": "last"}, (4, 3, 4), 4, 1),
     "the last states of three streams": ({"k": 4, "inputs": 6, "hidden": 12, "returns": "last"}, (4, 2, 2), 4, 3),
@@ -111,9 +112,9 @@ def test_equals_golden_at_the_period_of_the_cost_model(unit):
         return
     ends = np.array(cycles).reshape(steps, unit.turns, -1)[:-1, 0, -1]  # No input's share is summed behind the last.
     if unit.turns == 1:
-        assert np.diff(ends)[1:].tolist() == [step_timeline(unit.layer, unit.program, unit.elements).period] * 3
+        assert np.diff(ends)[1:].tolist() == [step_cycles(unit.layer, unit.program, unit.elements)] * 3
     else:  # Turns may differ by a cycle.
-        period = step_timeline(unit.layer, unit.program, unit.elements, streams=unit.turns, turns=4).period
+        period = step_cycles(unit.layer, unit.program, unit.elements, streams=unit.turns)
         assert ends[-1] - ends[-5] == round(4 * unit.turns * period)
 
 

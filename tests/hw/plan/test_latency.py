@@ -4,7 +4,6 @@ import pytest
 
 from circulant.hw.plan.latency import reblocked, sample_latencies, sample_latency
 from circulant.hw.plan.plan import plan
-from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
 from circulant.hw.stream.width_converter import WidthConverter
 from circulant.hw.top import Top, container_bits
@@ -13,6 +12,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.kinds.over_time import OverTime
 from tests.hw.golden import network, recurrent
 from tests.hw.plan.shared.test_cost import stack
+from tests.hw.played import step_cycles
 from tests.hw.simulate import run, transfers
 
 SILENCE = 120
@@ -138,7 +138,7 @@ def test_the_latency_of_a_mean_alone_is_known_for_a_sample_alone():
 def test_more_levels_of_logic_make_steps_shorter():
     net = single("lstm", peephole=True)
     found = [plan(net, 60, levels=levels)[0] for levels in (4, 6, 9)]
-    periods = [step_timeline(net.stages[0], each.program(net.stages[0]), each.elements).period for each in found]
+    periods = [step_cycles(net.stages[0], each.program(net.stages[0]), each.elements) for each in found]
     assert periods == [each.cycles for each in found]
     assert periods[0] > periods[1] > periods[2]
 
