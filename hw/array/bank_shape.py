@@ -1,6 +1,9 @@
 """The vectors that wait at an array: how many there are, how long they are, and where they lie in the banks."""
 from dataclasses import dataclass
 
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import Product
@@ -95,6 +98,11 @@ class BankShape:
         """A bound of the blocks that are counted, which have come and are not read to the end."""
         own = 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2
         return max(own, self.ring * self.x_blocks) if self.counts > 2 else own
+
+    @property
+    def waiting(self) -> wiring.Signature:
+        """Interface from `circulant.hw.array.banks.Banks` to those who ask what waits; for its members see there."""
+        return wiring.Signature({"inputs": Out(range(self.ring + 1)), "last": Out(self.ring)})
 
     @property
     def _groups(self) -> int:

@@ -52,8 +52,7 @@ class Banks(wiring.Component):
         state = shape.x.input.width if shape.h is None else shape.h.input.width
         super().__init__({
             "i": In(stream.Signature(block(shape.k * shape.aside, shape.x.input.width))),
-            "inputs": Out(range(shape.ring + 1)),
-            "last": Out(shape.ring),
+            **shape.waiting.members,
             "own": In(wiring.Signature({
                 "valid": Out(1), "second": Out(1), "drop": Out(1),
                 "data": Out(data.ArrayLayout(signed(state), shape.k)),

@@ -14,10 +14,10 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
-from circulant.hw.array.sequencer import command
+from circulant.hw.array.sequencer import command, work
 from circulant.hw.emit.target import Platform
 
-__all__ = ["Dispatch", "reload_members", "step_layout", "steps_layout"]
+__all__ = ["Dispatch", "step_layout", "steps_layout", "under_way"]
 
 
 def step_layout(streams: int) -> data.StructLayout:
@@ -31,10 +31,13 @@ def steps_layout(streams: int, *, blocks: int, room: int) -> data.ArrayLayout:
     return data.ArrayLayout(step_layout(streams), 1 << ceil_log2(-(-room // blocks)))
 
 
-def reload_members(streams: int) -> dict[str, wiring.Member]:
-    """The members that a reloadable design adds to a `Dispatch`."""
-    return {"busy": Out(1), "turn": Out(range(streams)), "resuming": Out(streams),
-            "restart": In(1), "resume": In(streams)}
+def under_way(streams: int, *, blocks: int, room: int, reloadable: bool) -> wiring.Signature:
+    """Interface from a `Dispatch` to the units behind the array; for its members, and the parameters, see there."""
+    return wiring.Signature({
+        "steps": Out(steps_layout(streams, blocks=blocks, room=room)),
+        "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
+        **({"busy": Out(1), "turn": Out(range(streams)), "resuming": Out(streams),
+            "restart": In(1), "resume": In(streams)} if reloadable else {})})
 
 
 class Dispatch(wiring.Component):
@@ -70,16 +73,11 @@ class Dispatch(wiring.Component):
         self._program, self._banks, self._blocks, self._capacity = program, banks, blocks, room
         self._reloadable = reloadable
         super().__init__({
-            "inputs": In(range(banks.ring + 1)),
-            "last": In(banks.ring),
+            **banks.waiting.flip().members,
             "go": Out(stream.Signature(command(program, max(2, banks.depth)))),
-            "done": In(1),
-            "command": In(range(3)),
-            "steps": Out(steps_layout(banks.streams, blocks=blocks, room=room)),
-            "second": Out(3),
-            "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
+            **work().flip().members,
+            **under_way(banks.streams, blocks=blocks, room=room, reloadable=reloadable).members,
             **self._more(),
-            **(reload_members(banks.streams) if reloadable else {}),
         })
 
     def _more(self) -> dict[str, wiring.Member]:

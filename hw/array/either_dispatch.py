@@ -72,21 +72,20 @@ class EitherDispatch(Dispatch):
             with m.If(condition):
                 m.d.comb += [self.go.valid.eq(1), picks.eq(choice)]
 
-        # What is said of it, and kept for the command that follows.
-        begun_base = Signal.like(base)
-        begun_zero = Signal()
+        # What is said of it, and whether another one follows.
+        zero, its_base = self._kept(m, begun, starts, fresh, base)
         m.d.comb += [
             self.go.payload.command.eq(picks),
             self.go.payload.leads.eq(~closes),
             self.go.payload.zero.eq((picks != SECOND if self._program.last_reader is None else picks == MAIN)
-                                    & Mux(begun, begun_zero, fresh)),
-            self.go.payload.base.eq(Mux(begun, begun_base, base)),
+                                    & zero),
+            self.go.payload.base.eq(its_base),
         ]
         with m.If(follows):
             m.d.sync += begun.eq(0)
         follower = Const(int(bool(commands[MAIN])), 1) if entire is None else ~entire
         with m.If(starts):
-            m.d.sync += [begun_zero.eq(fresh), begun_base.eq(base), begun.eq(follower), due.eq(picks == AHEAD)]
+            m.d.sync += [begun.eq(follower), due.eq(picks == AHEAD)]
         if commands[SECOND]:
             with m.If(picks == SECOND):
                 m.d.comb += self.go.payload.base.eq(Mux(half, *self._banks.second_bases[::-1]))
@@ -94,6 +93,14 @@ class EitherDispatch(Dispatch):
         if entire is not None:
             self._count_entire(m, accepts, entire, fits & whole & (waiting == 0 if commands[SECOND] else 1))
         return m
+
+    def _kept(self, m: Module, begun: Value, starts: Value, fresh: Value, base: Value) -> tuple[Value, Value]:
+        """Whether the recurrent part of a step counts as zero, and where its vectors are, kept for what follows."""
+        begun_base = Signal.like(base)
+        begun_zero = Signal()
+        with m.If(starts):
+            m.d.sync += [begun_zero.eq(fresh), begun_base.eq(base)]
+        return Mux(begun, begun_zero, fresh), Mux(begun, begun_base, base)
 
     def _count_entire(self, m: Module, accepts: Value, entire: Value, comes: Value) -> None:
         """Say whether the next command is a step as a whole, and count its turn for AHEAD, too."""

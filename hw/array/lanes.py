@@ -98,19 +98,13 @@ class _Rows(NamedTuple):
 
     Parameters:
         all: the rows, in their order.
-        pairs, splits: units that multiply for two rows.
-        paired, split: for rows without lanes of their own, the unit that multiplies and which of its rows it is.
+        doubled: units that multiply for two rows.
+        halves: for rows without lanes of their own, the unit that multiplies and which of its rows it is.
     """
 
     all: list[MacRow]
-    pairs: list[RowPair]
-    splits: list[SplitRow]
-    paired: dict[int, tuple[RowPair, int]]
-    split: dict[int, tuple[SplitRow, int]]
-
-    @property
-    def doubled(self) -> list[RowPair | SplitRow]:
-        return [*self.pairs, *self.splits]
+    doubled: list[RowPair | SplitRow]
+    halves: dict[int, tuple[RowPair | SplitRow, int]]
 
 
 class LaneArray(wiring.Component):
@@ -219,9 +213,9 @@ class LaneArray(wiring.Component):
         made += instances(m, platform, "row" if not forms else "last", MacRow, len(single), shape=row, **more)
         made += instances(m, platform, "sums", SumRow, len(shared), shape=row, **more) if shared else []
         at = dict(zip([*paired, *single, *shared], made, strict=True))
-        return _Rows([at[r] for r in range(shape.rows)], pairs, splits,
-                     {r: (pairs[n // 2], n % 2) for n, r in enumerate(paired)},
-                     {r: (splits[r // 4], r % 2) for r in shared})
+        doubled: list[RowPair | SplitRow] = [*pairs, *splits]
+        return _Rows([at[r] for r in range(shape.rows)], doubled,
+                     {r: (doubled[n // 2], n % 2) for n, r in enumerate([*paired, *shared])})
 
     def _gate(self, m: Module, rows: _Rows, lives: Lives, load: Value) -> None:
         """Tell all units when their registers count."""
@@ -235,18 +229,16 @@ class LaneArray(wiring.Component):
         """Operands to the units that multiply, and the products, or their sums, of two rows to these."""
         for unit in rows.doubled:
             m.d.comb += [unit.x.eq(operands), unit.phase.eq(phase)]
-        for split in rows.splits:
-            m.d.comb += [getattr(split, name).eq(delay(m, getattr(self.issue, name), self._summed - 1, name=name))
-                         for name in ("head", "tail")]
+            if "head" in unit.signature.members:
+                m.d.comb += [getattr(unit, name).eq(delay(m, getattr(self.issue, name), self._summed - 1, name=name))
+                             for name in ("head", "tail")]
         for r, lanes in enumerate(rows.all):
-            if r in rows.paired:
-                pair, one = rows.paired[r]
-                m.d.comb += lanes.products.eq(pair.products[one])
-            elif r in rows.split:
-                split, one = rows.split[r]
-                m.d.comb += lanes.row_sums.eq(split.sums[one])
-            else:
+            if r not in rows.halves:
                 m.d.comb += [lanes.x.eq(operands), lanes.phase.eq(phase)]
+                continue
+            unit, one = rows.halves[r]
+            m.d.comb += (lanes.row_sums.eq(unit.sums[one]) if r in self._program.shape.shared else
+                         lanes.products.eq(unit.products[one]))
 
     def _accumulate(self, m: Module, rows: list[MacRow], issued: _Issued) -> None:
         """The issue to the accumulators of all rows, and the sums of each to the row before it in its chain."""
@@ -266,11 +258,8 @@ class LaneArray(wiring.Component):
         issue, shape = self.issue, self._program.shape
         enable = lives.at(0)
         for r in shape.lane_rows:
-            if r in rows.paired:
-                pair, one = rows.paired[r]
-                taken = pair.w[one]
-            else:
-                taken = (rows.split[r][0] if r in rows.split else rows.all[r]).w
+            unit, one = rows.halves.get(r, (rows.all[r], 0))
+            taken = unit.w[one] if r in rows.halves and r not in shape.shared else unit.w
             for c in range(shape.columns):
                 image = weight_image(self._name, self._program, r, c)
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)

@@ -1,6 +1,7 @@
 """The programs of the layers: their matrices, the vectors they meet, and the order of the passes."""
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
+from weakref import WeakKeyDictionary
 
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
 from circulant.hw.array.schedules.abreast import Abreast
@@ -16,8 +17,8 @@ from circulant.sim.kinds.lstm import GATES, Lstm
 from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.refusal import Refusal
 
-__all__ = ["IN_TURN", "layer_program", "matrices", "schedule_of", "spacings", "spare_blocks", "vector_cycles",
-           "without_hardware"]
+__all__ = ["IN_TURN", "layer_program", "matrices", "matrices_of", "schedule_of", "spacings", "spare_blocks",
+           "vector_cycles", "without_hardware"]
 
 ROWS = 1 << 30
 """A spacing with which the rows lead."""
@@ -76,6 +77,16 @@ def _(layer: Gru) -> list[Matrix]:
             Matrix((Part(layer.candidate_recurrent, 0, x),), ("nh",))]
 
 
+MADE: WeakKeyDictionary[Stage, list[Matrix]] = WeakKeyDictionary()
+
+
+def matrices_of(layer: Stage) -> list[Matrix]:
+    """The `matrices` of a layer, made once."""
+    if layer not in MADE:
+        MADE[layer] = matrices(layer)
+    return MADE[layer]
+
+
 def layer_program(layer: Stage, shape: ArrayShape, spacing: tuple[int, int, int],
                   schedule: type[Program] = InputFirst) -> Program:
     """The program of a layer, of the schedule that `schedule_of` gives.
@@ -83,11 +94,11 @@ def layer_program(layer: Stage, shape: ArrayShape, spacing: tuple[int, int, int]
     Raises:
         ValueError: when rows of the shape share lanes, but those of the layer cannot.
     """
-    found = matrices(layer)
+    found = matrices_of(layer)
     form = schedule_of(found, shape, schedule)
     if shape.shared and form is not SplitRows:
-        raise ValueError("A split array needs adjacent vectors, of a GRU that resets after its matrix, whose input "
-                         f"ends within a group of columns; layer {layer.name!r} has none for {shape!r}")
+        raise ValueError("Rows that share lanes need adjacent vectors, of a GRU that resets after its matrix, whose "
+                         f"input ends within a group of columns; layer {layer.name!r} has none for {shape!r}")
     return form.of(found, shape, spacing)
 
 

@@ -10,7 +10,7 @@ from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom
 
-__all__ = ["Sequencer", "command", "program_image", "program_word"]
+__all__ = ["Sequencer", "command", "program_image", "program_word", "work"]
 
 
 def command(program: Program, depth: int) -> data.StructLayout:
@@ -18,6 +18,11 @@ def command(program: Program, depth: int) -> data.StructLayout:
     of two can, whether it leads its step."""
     return data.StructLayout({"command": range(3), "base": range(depth), "zero": 1,
                               **({"leads": 1} if program.either else {})})
+
+
+def work() -> wiring.Signature:
+    """Interface from a `Sequencer` to what gives it commands; for its members see there."""
+    return wiring.Signature({"command": Out(range(SECOND + 1)), "done": Out(1), "second": In(SECOND + 1)})
 
 
 def program_word(program: Program) -> data.StructLayout:
@@ -79,19 +84,18 @@ class Sequencer(wiring.Component):
         super().__init__({
             "go": In(stream.Signature(layout)),
             "have": In(data.ArrayLayout(range(most + 1), program.counts)),
-            "second": In(3),
-            "command": Out(layout.members["command"]),
+            **work().members,
             "zero": Out(1),
             "address": Out(range(depth)), "group": Out(self._word.members["group"]),
             "issue": Out(issues_of(program.whole)),
-            "done": Out(1), **({"leads": Out(1)} if program.turned else {}),
+            **({"leads": Out(1)} if program.turned else {}),
             **({} if program.whole is program else {"grant": In(1), "free": In(1)}),
         })
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         program, issue, given = self._program, self.issue, self.go.payload
-        fold, drained = program.shape.fold, self._drained(m)
+        fold = program.shape.fold
 
         # The command at work, and what happens in this cycle.
         active = Signal()
@@ -124,16 +128,8 @@ class Sequencer(wiring.Component):
         else:
             self._count_weights(m, chosen, accepts, moves)
 
-        # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
-        # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
-        first_clear = Signal()
-        next_clear = Signal()
-        word_clear = Signal()
-        m.d.comb += [
-            first_clear.eq(self._can_begin(active, chosen) & (drained | ~self._first_ends(chosen))),
-            *(is_clear.eq(self._enough(m, candidate.need, name=name) & (drained | ~self._if_last(candidate, leads)))
-              for is_clear, candidate, name in ((next_clear, next_word, "next"), (word_clear, word, "word"))),
-        ]
+        # Whether the next issue may go is known a cycle ahead, of each word that it may be.
+        first_clear, next_clear, word_clear = self._look_ahead(m, active, chosen, (next_word, word), leads)
         m.d.sync += clear.eq(Mux(accepts, first_clear, Mux(moves, next_clear, word_clear)))
 
         # The phase of a fold.
@@ -148,6 +144,21 @@ class Sequencer(wiring.Component):
             m.d.sync += [active.eq(1), base.eq(given.base), *([leads.eq(given.leads)] if program.either else [])]
         self._note_command(m, accepts)
         return m
+
+    def _look_ahead(self, m: Module, active: Value, chosen: Value, words: Sequence[data.View],
+                    leads: Value) -> tuple[Value, Value, Value]:
+        """Whether the first word of the command that comes, the next word, or the one at work can be issued: its blocks
+        are there, and if it ends a pass, its sums will find the drain empty."""
+        drained = self._drained(m)
+        first_clear = Signal()
+        next_clear = Signal()
+        word_clear = Signal()
+        m.d.comb += [
+            first_clear.eq(self._can_begin(active, chosen) & (drained | ~self._first_ends(chosen))),
+            *(is_clear.eq(self._enough(m, word.need, name=name) & (drained | ~self._if_last(word, leads)))
+              for is_clear, word, name in zip((next_clear, word_clear), words, ("next", "word"), strict=True)),
+        ]
+        return first_clear, next_clear, word_clear
 
     def _fetch(self, m: Module, chosen: Value, accepts: Value, moves: Value) -> tuple[data.View, data.View]:
         """The word at work and the one behind it, in registers. The memory reads the one behind that, so that no

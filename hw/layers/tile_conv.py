@@ -187,15 +187,15 @@ class TileConvLayer(wiring.Component):
             ("add", lines.issue.valid), ("first", lines.issue.first), ("number", lines.issue.number)))
         leaves = delay(m, ends, form.behind + 1, name="leaves", reset_less=False)
         which = delay(m, number, form.behind + 1, name="which")
-        early = int(bool(form.spread))  # A scale is needed a cycle before the bias.
-        bias_at = delay(m, number, form.behind - 1 - early, name="bias_at")
+        before = int(bool(form.spread))  # A scale is needed a cycle before the bias.
+        bias_at = delay(m, number, form.behind - 1 - before, name="bias_at")
 
         # The rows with their weights; of several passes those before the last one are kept.
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
         biases, *weights = self.images
         m.submodules.bias = bias = Rom(**biases._asdict())
         m.d.comb += [bias.en.eq(1), bias.addr.eq(bias_at)]
-        known = delay(m, bias.data, early, name="known")
+        known = delay(m, bias.data, before, name="known")
         scales, bits = bias.data[form.output_width * shape.rows:], form.spread.bit_length()
         pixels: list[Value] = [Value.cast(0)] * (shape.pixels * layer.outputs)
         for r, row in enumerate(rows):

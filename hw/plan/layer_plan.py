@@ -5,7 +5,7 @@ from functools import singledispatch
 from math import lcm
 
 from circulant.hw.array.lanes import rows_for
-from circulant.hw.array.layer_programs import IN_TURN, matrices, spacings, vector_cycles
+from circulant.hw.array.layer_programs import IN_TURN, matrices_of, spacings, vector_cycles
 from circulant.hw.array.plans import LayerPlan, PairPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.emit.target import PORT_BITS
@@ -51,7 +51,7 @@ def element_multiplications(layer: GoldenLayer) -> int:
 
 def candidates(layer: Simple, streams: int, levels: int = LEVELS) -> Iterator[LayerPlan]:
     """Arrays and pointwise units, with an estimate of their cycles."""
-    found = matrices(layer)
+    found = matrices_of(layer)
     k = found[0].product.block_size
     recurrent = bool(cells_of(layer))
     each = element_multiplications(layer)
@@ -190,7 +190,7 @@ def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
     """The entry of a layer with one array, all but what limits it; its floor in cycles."""
     multipliers = plan.multipliers
     if plan.sharing is not None:
-        multipliers = plan.shape.multipliers(matrices(layer)[0].product.block_size)
+        multipliers = plan.shape.multipliers(matrices_of(layer)[0].product.block_size)
         multipliers += element_multiplications(layer) * plan.elements
     shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, multipliers))
     return {"name": layer.name, "kind": layer.kind, "rows": len(shape.lane_rows), "columns": shape.columns,
@@ -211,7 +211,7 @@ def _(layer: Linear, plan: LayerPlan) -> Json:
     entry, floor = _array_entry(layer, plan)
     if plan.sharing is not None:
         return entry | {"limit": _shared_limit(plan, plan.sharing)}
-    return entry | {"limit": vector_limit(matrices(layer), plan.shape, plan.cycles, floor)}
+    return entry | {"limit": vector_limit(matrices_of(layer), plan.shape, plan.cycles, floor)}
 
 
 @layer_entry.register

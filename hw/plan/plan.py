@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circulant.hw.array.layer_programs import matrices
+from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
 from circulant.hw.layers.kinds import KINDS as UNITS
 from circulant.hw.layers.tile import PIXELS
@@ -172,7 +172,7 @@ def _each(network: Network, plans: list[Plan], reason: str = "") -> Alternative:
     working = [plan.cycles for plan, steps in zip(plans, each_step(network), strict=True) if steps]
     latency = None
     if isinstance(plans[0], LayerPlan) and network.arrangement.chain:
-        k = matrices(network.stages[0])[0].product.block_size
+        k = matrices_of(network.stages[0])[0].product.block_size
         latency = _latency(network, plans, 0, list(range(1 - -(-network.flow.size // k), 1)), k)
     return Alternative(EACH, plans, max(working or [plan.cycles for plan in plans]), latency, reason)
 
@@ -186,7 +186,7 @@ def _latency(network: Network, plans: Sequence[Plan], first: int, cycles: list[i
     """
     for layer, plan in zip(network.stages[first:], plans[first:], strict=True):
         if isinstance(plan, LayerPlan):
-            own = matrices(layer)[0].product.block_size
+            own = matrices_of(layer)[0].product.block_size
             cycles, k = reblocked(cycles, layer.inputs, k, own), own
         found = leaving(layer, plan, cycles, k)
         if found is None:

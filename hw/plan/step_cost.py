@@ -7,7 +7,7 @@ from typing import cast
 from circulant.hw.array import row_buffers
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
-from circulant.hw.array.layer_programs import matrices
+from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.layers.cells import cells_of
@@ -40,7 +40,7 @@ def stages(layer: Simple, elements: int, levels: int) -> list[Stage]:
 
 def chain_latency(layer: Simple, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
-    k = matrices(layer)[0].product.block_size
+    k = matrices_of(layer)[0].product.block_size
     return sum(array_latency(k, shape) + row_buffers.LATENCY + stage.latency + write_latency(k, shape.levels)
                for stage in stages(layer, elements, shape.levels))
 

@@ -10,8 +10,8 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.emit.target import Platform
 
-__all__ = ["LEVELS", "MOST_LEVELS", "QUEUE", "Lives", "Queue", "Registers", "block", "connect", "delay",
-           "element", "per_matrix", "registers", "steps", "tree", "update", "when"]
+__all__ = ["LEVELS", "MOST_LEVELS", "QUEUE", "Bundle", "Lives", "Queue", "Registers", "block", "connect",
+           "delay", "element", "per_matrix", "registers", "steps", "tree", "update", "when"]
 
 
 V = TypeVar("V", bound=ValueLike)
@@ -54,6 +54,15 @@ def connect(m: Module, source: stream.Interface, sink: stream.Interface) -> None
     if given != taken:
         raise TypeError(f"Streams must have one payload shape, not {given!r} and {taken!r}")
     m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
+
+
+class Bundle:
+    """Members of a component that make a signature, to be connected as a whole."""
+
+    def __init__(self, component: wiring.PureInterface, signature: wiring.Signature) -> None:
+        self.signature = signature
+        for name in signature.members:
+            setattr(self, name, getattr(component, name))
 
 
 def delay(m: Module, value: V, cycles: int, *, name: str, reset_less: bool = True) -> V:

@@ -28,8 +28,8 @@ class Merged(Program):
             raise Refusal("Layers that share an array must have one block size and one number of twiddle bits, not "
                           f"{sorted(sizes)}; choose another hardware.objective")
         if len(heads := {each.parted_at for each in programs}) > 1:
-            raise ValueError("Programs of a split array must have one number of columns at the head of the group of "
-                             f"both vectors, not {sorted(heads)}")
+            raise ValueError("Programs whose rows share lanes must have one number of columns at the head of the group "
+                             f"of both vectors, not {sorted(heads)}")
         self.shape, self.whole, self.place = programs[0].shape, self, Place()
         self.parted_at = programs[0].parted_at
         self.joint_gates = max(each.joint_gates for each in programs)

@@ -3,7 +3,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from circulant.hw.array.layer_programs import matrices, schedule_of
+from circulant.hw.array.layer_programs import matrices_of, schedule_of
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.abreast import Abreast
@@ -60,13 +60,13 @@ def least_shared(groups: Sequence[Group], levels: int) -> int:
 def candidates(group: Group, levels: int) -> Iterator[Candidate]:
     """Arrays and pointwise units, with estimates. Interleaved streams do not wait for their state."""
     layers, k = group.layers, group.k
-    each = [matrices(layer) for layer in layers]
+    each = [matrices_of(layer) for layer in layers]
     element = sum(map(element_multiplications, layers))
     found = [matrix for some in each for matrix in some]
     shapes = array_shapes(found, levels, uneven=True)
     abreast = _abreast_shapes(layers, levels) if group.streams == 1 else ()
-    split = _split_shapes(layers[0], levels) if group.streams == len(layers) == 1 else ()
-    for shape, wanted in _forms(narrow(found, (*shapes, *abreast, *split)), group):
+    halved = _split_shapes(layers[0], levels) if group.streams == len(layers) == 1 else ()
+    for shape, wanted in _forms(narrow(found, (*shapes, *abreast, *halved)), group):
         forms = [cast("type[Either]", schedule_of(some, shape, wanted)) for some in each]
         issues = [(form.estimate(some, shape, late=False), form.estimate(some, shape, late=True))
                   for form, some in zip(forms, each, strict=True)]
@@ -82,7 +82,7 @@ def candidates(group: Group, levels: int) -> Iterator[Candidate]:
 def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArrayShape, type[Either]]]:
     """Each shape, and for a single layer once more where vectors that are adjacent save a group of columns; of several
     layers with them the period was not always measured as predicted, see docs/archive/engine.md."""
-    found = matrices(group.layers[0])
+    found = matrices_of(group.layers[0])
     alone = group.streams == len(group.layers) == 1
     for shape in shapes:
         if not shape.shared:
@@ -94,7 +94,7 @@ def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArraySh
 def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShape]:
     """Shapes in whose passes all gates of a GRU are side by side, see `Abreast`; none where another layer's gates do
     not fit them."""
-    each = [matrices(layer) for layer in layers]
+    each = [matrices_of(layer) for layer in layers]
     found = [some for some in each if Abreast.serves(some, ArrayShape(3, 1, 3))]
     others = [matrix for some in each if not Abreast.serves(some, ArrayShape(3, 1, 3)) for matrix in some]
     if not found or any(len(matrix.kinds) > 1 for matrix in others):
@@ -110,7 +110,7 @@ def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShap
 
 def _split_shapes(layer: Simple, levels: int) -> Iterator[ArrayShape]:
     """Shapes in which the candidate's shares of the input and of the state have the same lanes, see `SplitRows`."""
-    found = matrices(layer)
+    found = matrices_of(layer)
     gates = max(found, key=lambda matrix: matrix.columns)
     for blocks in {-(-gates.blocks // n) for n in range(1, gates.blocks + 1)}:
         for columns in {-(-gates.columns // n) for n in range(1, gates.columns + 1)}:

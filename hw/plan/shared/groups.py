@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
 
-from circulant.hw.array.layer_programs import matrices
+from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.array.plans import LayerPlan, PairPlan, Plan, Simple
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import Stage
@@ -55,7 +55,7 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
         if block_size(layer) == 1:
             raise Refusal(f"{why} layer {layer.name!r} is dense, and a shared array multiplies blocks; give it "
                           "a block size of 2 or more (compression.block_size)")
-        if len({matrix.product.twiddle_bits for matrix in matrices(layer)}) > 1:
+        if len({matrix.product.twiddle_bits for matrix in matrices_of(layer)}) > 1:
             raise Refusal(f"{why} the matrices of layer {layer.name!r} have different numbers of twiddle bits")
     forward = {id(within(layer)[0]) for layer in network.stages if layer.kind == "bidirectional"}
     found = [tuple(group) for _, group in groupby(simple, lambda layer: (block_size(layer), _twiddle_bits(layer)))]
@@ -65,11 +65,11 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
 
 def block_size(layer: Simple) -> int:
     """The block size of a layer with one array."""
-    return matrices(layer)[0].product.block_size
+    return matrices_of(layer)[0].product.block_size
 
 
 def _twiddle_bits(layer: Simple) -> int:
-    return matrices(layer)[0].product.twiddle_bits
+    return matrices_of(layer)[0].product.twiddle_bits
 
 
 def paired(layers: Sequence[Stage], plans: Sequence[LayerPlan]) -> list[Plan]:

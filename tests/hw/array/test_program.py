@@ -388,8 +388,8 @@ def splitting():
 def test_what_cannot_share_lanes_is_refused(make, columns, schedule):
     layer, shape = make(), SplitShape(4, columns, 4)
     assert SplitRows.serves(matrices(layer), shape) == (schedule is not Adjacent)
-    with pytest.raises(ValueError, match=rf"^A split array needs adjacent vectors, .* layer '{layer.name}' has none "
-                                         rf"for {re.escape(repr(shape))}$"):
+    with pytest.raises(ValueError, match=rf"^Rows that share lanes need adjacent vectors, .* layer '{layer.name}' has "
+                                         rf"none for {re.escape(repr(shape))}$"):
         layer_program(layer, shape, (1, 1, 1), schedule)
 
 
@@ -398,8 +398,8 @@ def test_programs_that_share_a_split_array_part_its_rows_at_one_place():
              for x in (3, 8, 4)]
     assert [each.parted_at for each in found] == [3, 3, 4]
     assert placed(found[:2])[1].whole.parted_at == 3
-    with pytest.raises(ValueError, match=r"^Programs of a split array must have one number of columns at the head of "
-                                         r"the group of both vectors, not \[3, 4\]$"):
+    with pytest.raises(ValueError, match=r"^Programs whose rows share lanes must have one number of columns at the "
+                                         r"head of the group of both vectors, not \[3, 4\]$"):
         placed(found)
     side_by_side = matrices(gru(1, k=2, inputs=6, hidden=6))
     assert not Adjacent.serves(side_by_side, ArrayShape(3, 2, 3))

@@ -7,6 +7,7 @@ from circulant.hw.plan.plan import plan
 from circulant.hw.stream.link import values
 from circulant.hw.stream.width_converter import WidthConverter
 from circulant.hw.top import Top, container_bits
+from circulant.hw.unit import unelaborated
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.over_time import OverTime
@@ -130,8 +131,8 @@ def test_the_latency_of_a_mean_alone_is_known_for_a_sample_alone():
     form = Format(12, 8)
     net = Network.chain("mean", 3, True, (OverTime("pool", 3, "mean", form, form),))
     plans = plan(net, 8)
-    top = Top(net, plans)
-    late = sample_latencies(net, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
+    with unelaborated():
+        late = sample_latencies(net, plans, [(values(unit.i), values(unit.o)) for unit in Top(net, plans).units])
     assert late["latency_spaced"] > 0 and late["latency_contiguous"] is None
 
 
