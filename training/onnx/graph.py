@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper, reference, shape_inference
+from onnx.reference.op_run import OpRun
 
 from circulant.sim.files.files import read_bytes, reason
 from circulant.sim.refusal import Refusal
@@ -33,6 +34,19 @@ RECURRENT = ("LSTM", "GRU", "RNN")
 
 STEPWISE = ("Identity", "Cast", "Clip", "MatMul", "Add", "Sub", "Mul", "Div", "Relu", "Tanh", "Sigmoid")
 """Operators that leave the axes of steps and of the batch where they are."""
+
+class BatchNormalization(OpRun):
+    """The operator of ONNX in inference; that of the package takes statistics of the batch before opset 14."""
+
+    op_domain = ""
+
+    def _run(self, x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: Any = None, **options: Any
+             ) -> tuple[Any]:
+        shape = [-1 if axis == 1 else 1 for axis in range(x.ndim)]
+        scale, bias, mean, variance = (np.reshape(each, shape) for each in (scale, bias, mean, variance))
+        deviation = np.sqrt(variance + (1e-5 if epsilon is None else epsilon))
+        return ((scale * (x - mean) / deviation + bias).astype(x.dtype),)
+
 
 Shape = tuple[int, ...]
 
@@ -105,7 +119,7 @@ class OnnxGraph:
             return None
         rows = list(x) if self.batch is None else [np.moveaxis(x, 0, self.batch)]
         try:
-            evaluator: Any = reference.ReferenceEvaluator(self.proto)
+            evaluator: Any = reference.ReferenceEvaluator(self.proto, new_ops=[BatchNormalization])
             found = [np.asarray(evaluator.run([self.output], {self.input: row})[0]) for row in rows]
         except (NotImplementedError, RuntimeError):
             return None

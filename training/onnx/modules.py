@@ -112,6 +112,9 @@ def _pads(graph: OnnxGraph, node: OnnxNode, kernel: tuple[int, ...]) -> tuple[in
     if source is not None and (more := padding_of(graph, source)):
         pads = [a + b for a, b in zip(pads, more, strict=True)]
         sizes = graph.shapes[source.inputs[0]][2:]
+    if min(results) < 1:
+        raise node.refused(f"its windows {list(kernel)} must fit into the images, which are {list(sizes)}; give "
+                           "larger ones")
     if any((size + 2 * pad - span) // stride + 1 != result for size, pad, span, stride, result in zip(
             sizes, pads, spans, strides, results, strict=False)):
         raise node.refused("ceil_mode=1 adds windows beyond the edge; leave it out" if options.get("ceil_mode") else

@@ -302,6 +302,7 @@ def test_padding_that_comes_to_the_same(name, tmp_path):
 @pytest.mark.parametrize(("node", "message"), [
     (("Conv", {"auto_pad": "SAME_UPPER", "strides": [2, 2]}), r"alike on both sides, not \[0, 0, 1, 1\]; pad both"),
     (("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}), "ceil_mode=1 adds windows beyond"),
+    (("MaxPool", {"kernel_shape": [6, 6]}), r"its windows \[6, 6\] must fit into the images, which are \[5, 5\]; give"),
     (("MaxPool", {"kernel_shape": [3, 3], "pads": [2] * 4}), r"at most half of its windows \[3, 3\], not \[2, 2\]; p")])
 def test_padding_that_is_refused(node, message, tmp_path):
     op, options = node
@@ -364,6 +365,19 @@ def test_several_inputs_are_named(tmp_path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "n.onnx")
     with pytest.raises(Refusal, match=r"must have one input, not 2 \(x, h\); export the model without states, "):
         from_onnx(tmp_path / "n.onnx")
+
+
+def test_a_batch_normalisation_of_an_old_opset_has_the_statistics_of_the_file(tmp_path):
+    """As exporters write it before opset 14, with a momentum that inference does not use."""
+    node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"], momentum=0.9)
+    given = {"s": floats(3), "b": floats(3), "m": floats(3), "v": abs(floats(3)) + 0.5}
+    path = written(tmp_path / "net.onnx", [node], ["n", 3], ["n", 3], **given)
+    model = onnx.load(path)
+    model.opset_import[0].version = 11
+    onnx.save(model, path)
+    x = floats(9, 3)
+    wanted = (x - given["m"]) / np.sqrt(given["v"] + 1e-5) * given["s"] + given["b"]
+    assert abs(export(from_onnx(path, x), x).run(x).real - wanted).max() < 2e-3
 
 
 def test_what_needs_a_batch_must_have_one(tmp_path):
