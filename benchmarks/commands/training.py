@@ -7,12 +7,10 @@ import click
 from benchmarks import (
     activations,
     alternatives,
-    cells,
     defaults,
     digits,
     explore,
     golden,
-    learned,
     quantization,
     results,
     training,
@@ -23,23 +21,9 @@ from benchmarks.records import KEPT
 from circulant.sim.files.writing import atomic_bytes
 
 add("digits", digits.measure, "The main job, from torch to Verilator.")
-add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/images/activations.png.")
 add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
-
-
-@main.command("learned", epilog="Example: python -m benchmarks learned --seeds 1 --json -")
-@click.option("--seeds", default=2, show_default=True, help="Trainings of each kind.")
-@click.option("--task", "tasks", multiple=True, type=click.Choice(list(learned.TASKS)), help="May be repeated.")
-@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw it, too.")
-@as_json
-def _learned(path: str | None, seeds: int, tasks: tuple[str, ...], picture: Path | None) -> None:
-    """Block sizes that are learned, against uniform ones and those of phase I, at equal weight bits."""
-    figures = learned.measure(range(seeds), tasks or tuple(learned.TASKS))
-    if picture is not None:
-        learned.picture(figures, picture)
-    show(figures, path)
 
 
 @main.command("defaults", epilog="Example: python -m benchmarks defaults --seeds 1 --epochs 8 --json -")
