@@ -329,7 +329,7 @@ LINES = {"circulant": 9_300, "training": 13_050, "sim": 15_600, "hw": 18_800, "b
          "examples": 600, "docs": 200, "tests": 48_600}
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_950, "readme": 900, "changelog": 1_500}
+WORDS = {"docs": 62_200, "readme": 900, "changelog": 1_500}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

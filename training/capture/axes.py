@@ -7,7 +7,7 @@ import torch
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
 from circulant.training.capture.graph import Reduce, Scale
 
-__all__ = ["getitem", "indexing", "maximum", "mean", "move", "reshape", "total"]
+__all__ = ["getitem", "indexing", "maximum", "mean", "move", "pack", "reshape", "total", "unpack"]
 
 
 def mean(call: Call) -> Value:
@@ -58,6 +58,23 @@ def reshape(call: Call) -> Any:
         raise Unsupported(f"it must leave the batch an axis of its own, not turn {call.shape(source)} into "
                           f"{tuple(getattr(call.result, 'shape', ()))}")
     return found
+
+
+def pack(call: Call) -> list[Value]:
+    """Sequences of one length as they are, the batch first."""
+    source = call.tensor
+    return [Value(source.places, 0, (*source.path, *((call.kind,) if source.batch else ())), source.refused,
+                  "" if source.batch else source.node), Value()]
+
+
+def unpack(call: Call) -> list[Value]:
+    """The sequences that were packed, and their lengths."""
+    source, padded = call.tensor, call.result[0]
+    batch = 0 if call.args[2] else 1
+    if padded.shape[1 - batch] != source.sizes[0]:
+        raise Unsupported("it must give as many steps as there are, not more; leave out total_length")
+    return [Value(source.places, batch, (*source.path, *((call.kind,) if batch else ())), source.refused,
+                  "" if batch else source.node), Value()]
 
 
 def getitem(call: Call) -> Any:

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.capture.call import HIDDEN, Call, Unsupported, Value
@@ -67,12 +68,14 @@ def recurrent(call: Call) -> list[Value]:
         raise Unsupported("an initial state is not supported; leave it out, it is zero then")
     if source.rank != 3:
         raise Unsupported("it must take a sequence (N, T, inputs), not a vector of each; give it all steps")
-    if source.batch != (0 if module.batch_first else 1):
+    packed = isinstance(call.result, tuple) and isinstance(call.result[0], PackedSequence)
+    if source.batch != (0 if module.batch_first or packed else 1):
         wanted = "(N, T, inputs)" if module.batch_first else "(T, N, inputs)"
         raise Unsupported(f"it must take {wanted} with batch_first={module.batch_first}, but the batch comes on axis "
                           f"{source.batch}; build it with batch_first={not module.batch_first}, or transpose the axes "
                           "before it")
-    steps = call.emit(Recurrent, (source,), source.batch, module=module)
+    shape = (None, source.sizes[0], call.result[0].data.shape[-1]) if packed else ()
+    steps = call.emit(Recurrent, (source,), source.batch, shape=shape, module=module)
     assert steps.places is not None
     ways = 1 + bool(module.bidirectional)
     upper = steps.places.flatten()[ends(steps.sizes, ways)].view(ways, -1)

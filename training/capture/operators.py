@@ -8,6 +8,7 @@ from torch.nn.utils import parametrize
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.capture import activations, arithmetic, axes, layers
 from circulant.training.capture.call import Call, Unsupported, Value
+from circulant.training.capture.loops import CELLS
 
 __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
 
@@ -17,6 +18,9 @@ def problem_of(module: nn.Module) -> str | None:
     kind: Any = parametrize.type_before_parametrizations(module)
     if kind is nn.LayerNorm:
         return "its statistics depend on each sample; use BatchNorm1d, whose running statistics become a scale"
+    if kind in CELLS:
+        return ("it must go through all steps from the first on, from a state of zeros, and with the state that the "
+                "step before gave; use the layer of torch, or a loop that does no more")
     if kind not in MODULES:
         return "the layer is not supported; use Linear, GRU, LSTM, a convolution or another layer of docs/models.md"
     if parametrize.is_parametrized(module):
@@ -65,6 +69,7 @@ MODULES: dict[type[nn.Module], Handler] = {
 FUNCTIONS: dict[str, Handler] = {
     **activations.FUNCTIONS, **arithmetic.FUNCTIONS, "glu": arithmetic.glu,
     "mean": axes.mean, "dropout": _dropout, "getitem": axes.getitem,
+    "pack_padded_sequence": axes.pack, "pad_packed_sequence": axes.unpack,
     **dict.fromkeys(("max", "amax"), axes.maximum), "sum": axes.total,
     **dict.fromkeys(("contiguous", "clone", "detach", "data"), _skip),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "unflatten", "ravel"), axes.reshape),

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from circulant.sim.shape.graph import free_name
 
-__all__ = ["Record", "Ref", "Step", "TraceError", "mapped", "numbers_of", "parts", "record"]
+__all__ = ["Record", "Ref", "Step", "TraceError", "mapped", "numbers_of", "parts", "record", "refs"]
 
 SIZES = ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "zeros_like", "ones_like", "full_like",
          "empty_like")
@@ -26,6 +26,10 @@ SIZES = ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "zeros_
 ABOUT = ("size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "storage_offset", "is_contiguous",
          "is_floating_point", "is_complex", "get_device", "data_ptr", "is_same_size", "len")
 """Functions that tell numbers of a tensor which do not depend on its values; its attributes do so, too."""
+
+
+PACKING = ("pack_padded_sequence", "pad_packed_sequence")
+"""Functions that give values, and sizes beside them that do not depend on the data."""
 
 
 class TraceError(Exception):
@@ -140,7 +144,9 @@ class _Recorder(TorchFunctionMode):
         """A value with `Ref` in place of the tensors that depend on the sample."""
         def change(part: Any) -> Any:
             if isinstance(part, PackedSequence):
-                raise TraceError("a packed sequence")
+                if len(set(part.batch_sizes.tolist())) > 1:
+                    raise TraceError("a packed sequence of different lengths")
+                part = part.data
             return self._known[id(part)][1] if isinstance(part, Tensor) and id(part) in self._known else part
         return mapped(value, change)
 
@@ -185,7 +191,9 @@ class _Recorder(TorchFunctionMode):
 
     def _finish(self, step: Step, result: Any) -> None:
         step.result = result
-        for place, part in enumerate(parts(result)):
+        for place, part in enumerate(parts(result)[:1] if step.kind in PACKING else parts(result)):
+            if isinstance(part, PackedSequence):
+                part = part.data
             if isinstance(part, Tensor):
                 self._known[id(part)] = part, Ref(len(self.steps) - 1, place)
 
@@ -215,7 +223,7 @@ def record(model: nn.Module, leaves: Mapping[str, nn.Module], name: str, sample:
             found.output = recorder.known(model(sample, **more))
     except TraceError as error:
         found.failure = found.problem = (f"it cannot be traced{_where(error)} ({_reason(error)}); it must be free of "
-                                         "packed sequences and of decisions that depend on data")
+                                         "packed sequences of different lengths and of decisions that depend on data")
     except Exception as error:  # a forward method may raise anything
         found.failure = f"it fails on samples of the shape {tuple(sample.shape)}: {_reason(error)}"
         if found.steps[-1].result is not None:

@@ -13,6 +13,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.capture.graph import Graph
+from circulant.training.capture.loops import unlooped
 from circulant.training.capture.operators import problem_of
 from circulant.training.capture.record import Record, Ref, record
 from circulant.training.capture.report import ConversionReport, Entry
@@ -81,7 +82,7 @@ def capture(model: nn.Module, sample: Tensor) -> Captured:
     _check_features(done, sample)
     if done.problem:
         return Captured(None, _refused(title, leaves, done.problem))
-    return Captured(*Walk(model, done, title).run())
+    return Captured(*Walk(model, done if done.failure else unlooped(done), title).run())
 
 
 def _refused(title: str, leaves: dict[str, nn.Module], problem: str) -> ConversionReport:

@@ -160,7 +160,7 @@ class Walk:
         """
         name = free_name(f"{step.name}.{part}", self.nodes) if part else step.name
         result = step.result[0] if isinstance(step.result, tuple) else step.result
-        if not isinstance(result, Tensor):
+        if not isinstance(result, Tensor) and not shape:
             raise Unsupported(self.record.failure)
         shape = shape or tuple(None if axis == batch else size for axis, size in enumerate(result.shape))
         inputs, places = tuple(self._node(value) for value in sources), None

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from circulant.sim.refusal import Refusal
 from circulant.training.capture import inspect
@@ -80,6 +80,10 @@ PROGRAMS = {
         "norm": nn.BatchNorm2d(3), "conv": nn.Conv2d(3, 4, 3)}),
     "norm of signals first": (SIGNALS, lambda m, x: m.fc(m.conv(m.norm(x)).amax(2)), {
         "norm": nn.BatchNorm1d(3), "conv": nn.Conv1d(3, 4, 3)}),
+    "packed": (STEPS, lambda m, x: m.fc(m.rnn(pack_padded_sequence(x, [6] * len(x), batch_first=True))[1][0][-1]), {
+        "rnn": lstm()}),
+    "packed and padded again": (STEPS, lambda m, x: m.fc(pad_packed_sequence(m.rnn(pack_padded_sequence(
+        x.transpose(0, 1), torch.full((len(x),), 6), enforce_sorted=False))[0], batch_first=True)[0]), {"rnn": both()}),
     "sum of what is flattened": (IMAGES, lambda m, x: m.fc(m.conv(x).flatten(1)) + m.wide(x.mean((2, 3))), {
         "conv": nn.Conv2d(3, 1, 7), "wide": nn.Linear(3, 2)}),
 }
@@ -124,12 +128,13 @@ def test_a_program_in_other_words(name):
     (lambda m, x: m.fc(x) if max(x.flatten().tolist()) > 0 else x, "tolist reads values that depend on the data"),
     (lambda m, x: m.fc(torch.tensor(x.numpy()[:, :1])), "numpy reads values that depend on the data"),
     (lambda m, x: m.fc(x) if torch.equal(x, -x) else x, "equal reads values that depend on the data"),
-    (lambda m, x: m.rnn(pack_padded_sequence(x, [6, 6], batch_first=True))[1][-1], "a packed sequence")])
+    (lambda m, x: m.rnn(pack_padded_sequence(x, [6, 5], batch_first=True))[1][-1], "a packed sequence of different "
+                                                                              "lengths")])
 def test_a_decision_that_depends_on_data_is_refused_by_name(run, what):
     model = Net(run, fc=nn.Linear(3, 4), rnn=nn.GRU(3, 4, batch_first=True))
     with pytest.raises(Refusal, match=r"^1 part of the model cannot be converted: forward \(it cannot be traced beyond "
                                       rf"`.*`, line \d+ of test_record.py \(TraceError: {what}\); it must be free of "
-                                      r"packed sequences and of decisions that depend on data\)$"):
+                                      r"packed sequences of different lengths and of decisions that depend on data\)$"):
         inspect(model, torch.rand(2, 6, 3)).require()
 
 

@@ -235,7 +235,7 @@ def test_steps_before_the_batch():
     (lambda m, x: F.dropout(m.rnn(x)[0]), {}, r"dropout \(dropout: dropout must be inactive in evaluation"),
     (lambda m, x: m.rnn(x)[0], {"rnn": nn.GRU(8, 4)}, r"rnn \(GRU: it must take \(T, N, inputs\) with batch_first=F"),
     (lambda m, x: m.rnn(x.transpose(0, 1))[0], {}, r"rnn \(GRU: it must take \(N, T, inputs\) with batch_first=True"),
-    (lambda m, x: m.rnn(x)[0], {"rnn": nn.GRUCell(8, 4)}, r"rnn \(GRUCell: the layer is not supported"),
+    (lambda m, x: m.rnn(x)[0], {"rnn": nn.GRUCell(8, 4)}, r"rnn \(GRUCell: it must go through all steps"),
     (lambda m, x: m.rnn(x)[0], {"rnn": type("MyGru", (nn.GRU,), {})(8, 4)}, r"rnn \(MyGru: the layer is not supported"),
     (lambda m, x: m.rnn(x)[0] if x.sum() > 0 else x, {}, r"forward \(it cannot be traced beyond `.*TraceErr"),
     (lambda m, x: m.fc(torch.maximum(m.rnn(x)[0], m.fc.bias)), {"fc": nn.Linear(4, 4)}, r"fc_bias \(tensor: fc\.bias"),
