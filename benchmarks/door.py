@@ -20,7 +20,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training import export, from_onnx
 from circulant.training.conversion import reference
 
-__all__ = ["KINDS", "OUTCOMES", "Case", "Outcome", "converted_cases", "judged", "measure", "node_cases"]
+__all__ = ["KINDS", "OUTCOMES", "Case", "Outcome", "converted_cases", "imported", "judged", "measure", "node_cases"]
 
 KINDS = ("Add", "AveragePool", "BatchNormalization", "Celu", "Clip", "Concat", "Conv", "DequantizeLinear", "Div",
          "Dropout", "Elu", "Expand", "Flatten", "GRU", "Gather", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool",
@@ -136,8 +136,15 @@ def judged(case: Case) -> Outcome:
     return Outcome(case.name, "refused", refusals[0])
 
 
-def _far(case: Case, output: str, path: Path, batch: int | None) -> str:
-    """Words for an output that is beyond its bound, or nothing."""
+def imported(case: Case, output: str, path: Path, batch: int | None) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+    """The module of one output of a case, written to ``path``; its data and what is expected of it, the batch first.
+
+    Parameters:
+        batch: its axis in the data; None where the data is one sample.
+
+    Raises:
+        Refusal: as `from_onnx`, and when the batch of the file is another axis.
+    """
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     for each in [each for each in model.graph.output if each.name != output]:
@@ -148,7 +155,12 @@ def _far(case: Case, output: str, path: Path, batch: int | None) -> str:
     module: Any = from_onnx(path, x)
     if module.batch != batch:
         raise Refusal(f"the batch is axis {module.batch} of its input, not {batch}")
-    wanted = wanted[None] if batch is None else np.moveaxis(wanted, module.batch_of_output, 0)
+    return module, x, wanted[None] if batch is None else np.moveaxis(wanted, module.batch_of_output, 0)
+
+
+def _far(case: Case, output: str, path: Path, batch: int | None) -> str:
+    """Words for an output that is beyond its bound, or nothing."""
+    module, x, wanted = imported(case, output, path, batch)
     with torch.no_grad():
         got = module(torch.tensor(x.astype(np.float32))).numpy().astype(np.float64)
     if got.shape != wanted.shape:

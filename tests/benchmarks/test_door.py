@@ -1,9 +1,14 @@
 """ONNX's own tests at the door: what counts as right, refused and wrong."""
+import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import circulant
 from benchmarks import door
+from circulant.sim.refusal import Refusal
+from circulant.training import export
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +34,28 @@ def test_of_a_third_of_all_none_is_wrong_or_a_traceback(cases):
     assert [each for each in found if each.outcome not in ("right", "refused")] == []
     assert sum(each.outcome == "right" for each in found) >= 80
     assert all(each.reason and "\n" not in each.reason for each in found if each.outcome == "refused")
+
+
+@pytest.mark.soak
+def test_what_is_right_also_generates_and_some_of_it_is_exact_under_verilator(cases, tmp_path):
+    checked = 0
+    for number, case in enumerate(list(cases.values())[::5]):
+        if door.judged(case).outcome != "right":
+            continue
+        for batch, output in itertools.product((0, 1, None) if case.x.ndim > 1 else (None,), case.expected):
+            try:
+                module, x, _ = door.imported(case, output, tmp_path / "net.onnx", batch)
+                network = export(module, x.astype(np.float64))
+            except Refusal:
+                continue
+            design = circulant.generate(network, multipliers=64)
+            if number % 8 == 0:
+                design.write(tmp_path / case.name)
+                found = circulant.verify(tmp_path / case.name, network.vectors(x.astype(np.float64)))
+                assert found.words > 0 and found.mismatches == 0, found.first
+                checked += 1
+            break
+    assert checked > 3
 
 
 @pytest.mark.parametrize(("name", "words"), [
