@@ -7,7 +7,7 @@ spectra of C columns ─► operands ─┬─► row 0   ─► sums ─► cha
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from amaranth.hdl import Const, Module, Signal, Value, signed
+from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -70,29 +70,6 @@ def array_images(name: str, program: Program) -> list[Image]:
             *(chain_image(name, program, c) for c in range(shape.chains))]
 
 
-class _Issued(NamedTuple):
-    """An issue on its way through the array; each part of it when it is needed.
-
-    Parameters:
-        phase: with the operands of the data side.
-        part, add, slot, first, load: for the accumulators, see `MacRow`; ``going`` is ``first`` for rows whose sums go
-            on from one command to another.
-        start, number, second: for the chains, see `OutputPipeline`; ``held`` is whether rows whose sums go on stay.
-    """
-
-    phase: Value
-    part: Value
-    add: Value
-    slot: Value
-    first: Value
-    going: Value
-    load: Value
-    start: Value
-    number: Value
-    second: Value
-    held: Value
-
-
 class _Rows(NamedTuple):
     """The rows of an array.
 
@@ -148,49 +125,29 @@ class LaneArray(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        issued, operands = self._issued(m)
+        operands, phase = self._operands(m)
         rows = self._rows(m, platform)
         lives = Lives(m, self.issue.valid if gates_clocks(platform) else None, name="live")
+        load = delay(m, self.issue.ends, self._summed, name="load", reset_less=False)
         if gates_clocks(platform):
-            self._gate(m, rows, lives, issued.load)
-        self._multiply(m, rows, operands, issued.phase)
-        self._accumulate(m, rows.all, issued)
+            self._gate(m, rows, lives, load)
+        self._multiply(m, rows, operands, phase)
+        self._accumulate(m, rows.all, load, phase)
         self._weights(m, rows, lives)
-        self._drain(m, rows.all, issued)
+        self._drain(m, rows.all, load)
         return m
 
-    def _issued(self, m: Module) -> tuple[_Issued, Signal]:
-        """The issue on its way, and the operands of the products on the data side."""
-        program, row, shape, issue = self._program, self.row, self._program.shape, self.issue
-
-        # The data side of the products, one register for all rows where it is one.
-        summed = self._summed
+    def _operands(self, m: Module) -> tuple[Signal, Value]:
+        """The data side of the products, one register for all rows where it is one, and the phase that it is at."""
+        row = self.row
         operands = Signal(row.operands, reset_less=row.late)
         domain = m.d.sync if row.late else m.d.comb
-        phase = delay(m, issue.phase, SPECTRA, name="phase")
-        part = delay(m, phase, summed - SPECTRA, name="part")
-        for c in range(shape.columns):
+        phase = delay(m, self.issue.phase, SPECTRA, name="phase")
+        for c in range(self._program.shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             chosen = phases(data_operands(spectrum), row, phase)
             domain += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
-
-        # To the accumulators, to the drain, to the chains. What is added up behind a reset is replaced by the first
-        # product of the next sum, and no row of it leaves.
-        drained = _operands(row.levels) + row.latency
-        add, slot, first = (delay(m, value, summed, name=name) for name, value in (
-            ("add", issue.valid), ("slot", issue.slot), ("first", issue.first)))
-        load = delay(m, issue.ends, summed, name="load", reset_less=False)
-        start = delay(m, load, drained - summed, name="start", reset_less=False)
-        number, second = (delay(m, value, drained, name=name) for name, value in (
-            ("number", issue.number), ("second", self.second)))
-
-        # Rows whose sums go on from one command to another do not start anew, and do not leave in between.
-        going, held = first, Const(0)
-        if program.joint_gates[0]:
-            going = first & ~delay(m, issue.goes_on, summed, name="goes_on")
-            held = delay(m, issue.holds, drained, name="holds")
-        return _Issued(phase, part, add=add, slot=slot, first=first, going=going, load=load, start=start,
-                       number=number, second=second, held=held), operands
+        return operands, phase
 
     @property
     def _summed(self) -> int:
@@ -240,18 +197,21 @@ class LaneArray(wiring.Component):
             m.d.comb += (lanes.row_sums.eq(unit.sums[one]) if r in self._program.shape.shared else
                          lanes.products.eq(unit.products[one]))
 
-    def _accumulate(self, m: Module, rows: list[MacRow], issued: _Issued) -> None:
-        """The issue to the accumulators of all rows, and the sums of each to the row before it in its chain."""
+    def _accumulate(self, m: Module, rows: list[MacRow], load: Value, phase: Value) -> None:
+        """The issue to the accumulators of all rows, and the sums of each to the row before it in its chain. What is
+        added up behind a reset is replaced by the first product of the next sum, and no row of it leaves."""
+        issue, summed = self.issue, self._summed
         joint, gates = self._program.joint_gates
-        chains = self._program.shape.chains
+        part = delay(m, phase, summed - SPECTRA, name="part")
+        add, slot, first = (delay(m, value, summed, name=name) for name, value in (
+            ("add", issue.valid), ("slot", issue.slot), ("first", issue.first)))
+        # Rows whose sums go on from one command to another do not start anew.
+        going = first & ~delay(m, issue.goes_on, summed, name="goes_on") if joint else first
         for r, lanes in enumerate(rows):
-            m.d.comb += [
-                lanes.add.eq(issued.add), lanes.slot.eq(issued.slot),
-                lanes.first.eq(issued.going if r % gates < joint else issued.first),
-                lanes.load.eq(issued.load), lanes.part.eq(issued.part),
-            ]
-            if r + chains < len(rows):
-                m.d.comb += lanes.chain.eq(rows[r + chains].sums)
+            m.d.comb += [lanes.add.eq(add), lanes.slot.eq(slot), lanes.first.eq(going if r % gates < joint else first),
+                         lanes.load.eq(load), lanes.part.eq(part)]
+            if r + self._program.shape.chains < len(rows):
+                m.d.comb += lanes.chain.eq(rows[r + self._program.shape.chains].sums)
 
     def _weights(self, m: Module, rows: _Rows, lives: Lives) -> None:
         """The memory of each lane, and a register behind it."""
@@ -267,18 +227,20 @@ class LaneArray(wiring.Component):
                 m.d.comb += [rom.en.eq(1 if enable is None else enable), rom.addr.eq(issue.weight),
                              Value.cast(taken[c]).eq(weights)]
 
-    def _drain(self, m: Module, rows: list[MacRow], issued: _Issued) -> None:
-        """Sums of the first rows to the chains, and what leaves these."""
+    def _drain(self, m: Module, rows: list[MacRow], load: Value) -> None:
+        """Sums of the first rows to the chains, and what leaves these: no row whose sums go on."""
         joint, gates = self._program.joint_gates
+        drained = _operands(self.row.levels) + self.row.latency
+        start = delay(m, load, drained - self._summed, name="start", reset_less=False)
+        number, second = (delay(m, value, drained, name=name) for name, value in (
+            ("number", self.issue.number), ("second", self.second)))
+        held = delay(m, self.issue.holds, drained, name="holds") if joint else None
         for c, chain in enumerate(self._chains):
             m.submodules[f"chain_{c}"] = chain
-            m.d.comb += [
-                chain.start.eq(issued.start),
-                chain.number.eq(issued.number),
-                chain.second.eq(issued.second),
-                chain.sums.eq(rows[c].sums),
-                *([chain.holds.eq(issued.held if c % gates < joint else 0)] if joint else []),
-            ]
+            m.d.comb += [chain.start.eq(start), chain.number.eq(number), chain.second.eq(second),
+                         chain.sums.eq(rows[c].sums)]
+            if held is not None:
+                m.d.comb += chain.holds.eq(held if c % gates < joint else 0)
             wiring.connect(m, chain.o, wiring.flipped(self.o[c]))
 
     def _moves(self, m: Module, load: Value) -> Value:

@@ -23,15 +23,11 @@ __all__ = ["OutputPipeline", "chain_image", "chain_output", "chain_width", "pipe
 
 def route_layout(program: Program) -> data.StructLayout:
     """Where a row goes: the memory of its gate, and the place of its block there."""
-    return data.StructLayout(
-        {
-            "valid": 1,
-            "completes": 1,
-            "matrix": range(max(2, len(program.matrices))),
-            "kind": range(max(2, *(len(matrix.kinds) for matrix in program.matrices))),
-            "address": range(max(2, *(matrix.blocks for matrix in program.matrices))),
-        }
-    )
+    return data.StructLayout({
+        "valid": 1, "completes": 1,
+        "matrix": range(max(2, len(program.matrices))),
+        "kind": range(max(2, *(len(matrix.kinds) for matrix in program.matrices))),
+        "address": range(max(2, *(matrix.blocks for matrix in program.matrices)))})
 
 
 def _scale_bits(program: Program) -> int:
@@ -79,15 +75,9 @@ def chain_image(name: str, program: Program, chain: int) -> Image:
             words.append(0)
             continue
         block, kind = divmod(row, len(matrix.kinds))
-        route = layout.const(
-            {
-                "valid": 1,
-                "completes": int(matrix.completes and kind == len(matrix.kinds) - 1),
-                "matrix": index,
-                "kind": kind,
-                "address": matrix.places(program.shape).place(block)[1],
-            }
-        )
+        route = layout.const({
+            "valid": 1, "completes": int(matrix.completes and kind == len(matrix.kinds) - 1), "matrix": index,
+            "kind": kind, "address": matrix.places(program.shape).place(block)[1]})
         (bias,) = packed(matrix.bias[row : row + 1], width)
         words.append(matrix.scales[row] << biases + layout.size | Value.cast(route).value << biases | bias)
     return Image(words, chain_width(program), f"{name}_chain{chain}")
@@ -122,16 +112,10 @@ class OutputPipeline(wiring.Component):
         self._width = max(p.output.width for p in self._products)
         self._fft = FftShape(first.block_size, max(p.product.width for p in self._products), first.twiddle_bits,
                              program.shape.levels)
-        super().__init__(
-            {
-                "start": In(1),
-                **({"holds": In(1)} if program.joint_gates[0] else {}),
-                "number": In(range(len(program.passes))),
-                "second": In(1),
-                "sums": In(sums),
-                "o": Out(chain_output(program)),
-            }
-        )
+        super().__init__({
+            "start": In(1), **({"holds": In(1)} if program.joint_gates[0] else {}),
+            "number": In(range(len(program.passes))), "second": In(1), "sums": In(sums),
+            "o": Out(chain_output(program))})
 
     @property
     def latency(self) -> int:
