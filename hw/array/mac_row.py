@@ -225,13 +225,8 @@ class MacRow(wiring.Component):
         self._shape, self._registered, self._stops, self._outside = shape, registered, gated, given
         super().__init__({
             **self._sources(shape),
-            "add": In(1),
-            "slot": In(range(shape.slots)),
-            "first": In(1),
-            "load": In(1),
-            "part": In(range(shape.fold)),
-            "chain": In(shape.sums),
-            "sums": Out(shape.sums),
+            "add": In(1), "slot": In(range(shape.slots)), "first": In(1), "load": In(1), "part": In(range(shape.fold)),
+            "chain": In(shape.sums), "sums": Out(shape.sums),
             **({"live": In(1), "moves": In(1)} if gated else {}),
         })
 

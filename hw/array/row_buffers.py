@@ -3,8 +3,6 @@
 Every gate has a memory of its own, cut into banks where several chains carry rows of it, so that each memory is
 written by one chain only. Two steps fit: while one is read, the next one may come.
 """
-
-
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -46,18 +44,11 @@ class RowBuffers(wiring.Component):
         product = self._chosen[0][1].product
         self._row = data.ArrayLayout(signed(product.output.width), product.block_size)
         self.blocks = max(matrix.blocks for _, matrix in self._chosen)
-        super().__init__(
-            {
-                "i": In(chain_output(program.whole)).array(program.shape.chains),
-                "fetch": In(1),
-                "block": Out(range(max(2, self.blocks))),
-                "waiting": Out(range(2 * self.blocks + 1)),
-                "ready": Out(1),
-                "rows": Out(
-                    data.StructLayout({kind: self._row for _, matrix in self._chosen for kind in matrix.kinds})
-                ),
-            }
-        )
+        super().__init__({
+            "i": In(chain_output(program.whole)).array(program.shape.chains),
+            "fetch": In(1), "block": Out(range(max(2, self.blocks))),
+            "waiting": Out(range(2 * self.blocks + 1)), "ready": Out(1),
+            "rows": Out(data.StructLayout({kind: self._row for _, matrix in self._chosen for kind in matrix.kinds}))})
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

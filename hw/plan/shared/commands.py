@@ -1,15 +1,23 @@
 """The counters of a layer's dispatch, cycle by cycle, in Python: which command its sequencer gets next. The names are
 those of `circulant.hw.array.dispatch` and `circulant.hw.array.either_dispatch`."""
 from collections.abc import Container
-from typing import Protocol
 
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 
-__all__ = ["Commands", "commands_of"]
+__all__ = ["commands_of"]
 
 
-class Commands(Protocol):
-    """Order of the commands of a layer."""
+class InTurn:
+    """Order with a step of each stream in turn, whose whole input leads; see `Dispatch`."""
+
+    def __init__(self, program: Program, *, streams: int, lasts: Container[int]) -> None:
+        ahead, main, second = map(bool, program.commands)
+        self._ahead, self._main, self._second = ahead, main, second
+        self._starting, self._ending = AHEAD if ahead else MAIN, MAIN if main else AHEAD
+        self._behind, self._streams = 1 if streams == 1 else 2, streams
+        self._first = bool(program.joined) and streams > 1  # The second vector goes before the next input.
+        self._begun = self._kept_zero = self._reading = False
+        self._waiting, self._started, self._lasts = 0, 0, lasts
 
     def pick(self, fits: bool, inputs: int) -> int:
         """The command that is offered, the most urgent one; -1 without one.
@@ -18,12 +26,31 @@ class Commands(Protocol):
             fits: there is room for all that comes of one more step.
             inputs: whole inputs that wait.
         """
+        room, due = fits and inputs > self._reading, self._waiting >= self._behind
+        if not self._ahead:
+            starts = room and not due
+            return SECOND if due else MAIN if starts else SECOND if self._waiting else -1
+        starts = room and not self._begun
+        if starts and not (self._first and due):
+            return AHEAD
+        if due and self._second:
+            return SECOND
+        if self._begun:
+            return MAIN
+        return SECOND if self._waiting else -1
 
     def leads(self, command: int) -> bool:
         """Whether a command leads its step."""
+        return True
 
     def zero(self, command: int) -> bool:
         """Whether the recurrent part of a command's vector counts as zero."""
+        return command == MAIN and (self._fresh if self._starting == MAIN else self._kept_zero)
+
+    @property
+    def _fresh(self) -> bool:
+        """Whether the next step begins a sequence."""
+        return self._started < self._streams or self._started - self._streams in self._lasts
 
     def edge(self, accepted: int, ended: int, *, state: bool, inputs: int, gone: bool) -> bool:
         """One cycle's registers; whether a step starts.
@@ -33,24 +60,27 @@ class Commands(Protocol):
             state: the recurrent vector has come as a whole.
             gone: the result of a step has gone through the transform of the layer's own blocks.
         """
+        starts = accepted == self._starting
+        if ended == self._ending:
+            self._reading = False
+        if starts:
+            self._reading = True
+        if self._second:
+            self._waiting += (accepted == MAIN) - (accepted == SECOND)
+        if accepted == MAIN:
+            self._begun = False
+        if starts:
+            self._kept_zero, self._begun = self._fresh, self._starting != self._ending
+            self._started += 1
+        return starts
 
     def state(self) -> tuple[object, ...]:
         """All that what follows depends on, where no sequence ends."""
-
-
-def commands_of(program: Program, *, streams: int, eager: bool, lasts: Container[int]) -> Commands:
-    """The order of a program's commands; see `circulant.hw.array.plans.Sharing`.
-
-    Parameters:
-        lasts: the steps that end sequences, those of each stream counted.
-    """
-    if program.either:
-        return EitherWay(program, eager=eager, lasts=lasts)
-    return InTurn(program, streams=streams, lasts=lasts)
+        return self._begun, self._kept_zero, self._reading, self._waiting, min(self._started, self._streams)
 
 
 class EitherWay:
-    """Order in which what has come whole leads; see `EitherDispatch`."""
+    """Order in which what has come whole leads; see `EitherDispatch`. Its functions are those of `InTurn`."""
 
     def __init__(self, program: Program, *, eager: bool, lasts: Container[int]) -> None:
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
@@ -113,57 +143,12 @@ class EitherWay:
                 self._fresh, self._unmarked, self._zero_ready)
 
 
-class InTurn:
-    """Order with a step of each stream in turn, whose whole input leads; see `Dispatch`."""
+def commands_of(program: Program, *, streams: int, eager: bool, lasts: Container[int]) -> InTurn | EitherWay:
+    """The order of a program's commands; see `circulant.hw.array.plans.Sharing`.
 
-    def __init__(self, program: Program, *, streams: int, lasts: Container[int]) -> None:
-        ahead, main, second = map(bool, program.commands)
-        self._ahead, self._main, self._second = ahead, main, second
-        self._starting, self._ending = AHEAD if ahead else MAIN, MAIN if main else AHEAD
-        self._behind, self._streams = 1 if streams == 1 else 2, streams
-        self._first = bool(program.joined) and streams > 1  # The second vector goes before the next input.
-        self._begun = self._kept_zero = self._reading = False
-        self._waiting, self._started, self._lasts = 0, 0, lasts
-
-    def pick(self, fits: bool, inputs: int) -> int:
-        room, due = fits and inputs > self._reading, self._waiting >= self._behind
-        if not self._ahead:
-            starts = room and not due
-            return SECOND if due else MAIN if starts else SECOND if self._waiting else -1
-        starts = room and not self._begun
-        if starts and not (self._first and due):
-            return AHEAD
-        if due and self._second:
-            return SECOND
-        if self._begun:
-            return MAIN
-        return SECOND if self._waiting else -1
-
-    def leads(self, command: int) -> bool:
-        return True
-
-    def zero(self, command: int) -> bool:
-        return command == MAIN and (self._fresh if self._starting == MAIN else self._kept_zero)
-
-    @property
-    def _fresh(self) -> bool:
-        """Whether the next step begins a sequence."""
-        return self._started < self._streams or self._started - self._streams in self._lasts
-
-    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int, gone: bool) -> bool:
-        starts = accepted == self._starting
-        if ended == self._ending:
-            self._reading = False
-        if starts:
-            self._reading = True
-        if self._second:
-            self._waiting += (accepted == MAIN) - (accepted == SECOND)
-        if accepted == MAIN:
-            self._begun = False
-        if starts:
-            self._kept_zero, self._begun = self._fresh, self._starting != self._ending
-            self._started += 1
-        return starts
-
-    def state(self) -> tuple[object, ...]:
-        return self._begun, self._kept_zero, self._reading, self._waiting, min(self._started, self._streams)
+    Parameters:
+        lasts: the steps that end sequences, those of each stream counted.
+    """
+    if program.either:
+        return EitherWay(program, eager=eager, lasts=lasts)
+    return InTurn(program, streams=streams, lasts=lasts)
