@@ -120,7 +120,7 @@ class LaneArray(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from the last group of columns of a pass to its first row, see `array_latency`."""
+        """Cycles from the last group of columns of a pass to its first row."""
         return array_latency(self.row.k, self._program.shape)
 
     def elaborate(self, platform: Platform) -> Module:
@@ -230,7 +230,7 @@ class LaneArray(wiring.Component):
     def _drain(self, m: Module, rows: list[MacRow], load: Value) -> None:
         """Sums of the first rows to the chains, and what leaves these: no row whose sums go on."""
         joint, gates = self._program.joint_gates
-        drained = _operands(self.row.levels) + self.row.latency
+        drained = _operands(self.row.levels) + row_latency(self.row.columns, self.row.levels)
         start = delay(m, load, drained - self._summed, name="start", reset_less=False)
         number, second = (delay(m, value, drained, name=name) for name, value in (
             ("number", self.issue.number), ("second", self.second)))

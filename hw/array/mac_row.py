@@ -51,7 +51,8 @@ def tree_latency(columns: int, levels: int = LEVELS) -> int:
 
 
 def row_latency(columns: int, levels: int = LEVELS) -> int:
-    """Cycles of a row of so many columns, see `MacRowShape.latency`."""
+    """Cycles of a row of so many columns, from the operands to the head of the drain: those of the row, products, the
+    tree, the sum where the levels allow one step between two registers, the drain."""
     return tree_latency(columns, levels) + (2 if steps(levels) == 1 else 1)
 
 
@@ -144,12 +145,6 @@ class MacRowShape:
                    products + self.products * self.sum_width + CONTROL)
 
     @property
-    def latency(self) -> int:
-        """Cycles from the operands to the head of the drain: those of the row, products, the tree, the sum where the
-        levels allow one step between two registers, the drain."""
-        return row_latency(self.columns, self.levels)
-
-    @property
     def late(self) -> bool:
         """Whether sums, and the weights' side of products, have a register of their own."""
         return steps(self.levels) == 1
@@ -197,7 +192,7 @@ def lane_products(m: Module, shape: MacRowShape, *, x: data.View, w: data.View, 
 
 
 class MacRow(wiring.Component):
-    """``shape.latency`` cycles from operands to accumulators or, with ``load``, to a shift register.
+    """`row_latency` cycles from operands to accumulators or, with ``load``, to a shift register.
 
     Parameters:
         registered: see `circulant.hw.stream.storage.Accumulators`.

@@ -8,9 +8,6 @@ from functools import singledispatch
 
 from circulant.hw.arith.activation import activation_latency
 from circulant.hw.arith.straight_lines import StraightLines, straight
-from circulant.hw.array import row_buffers
-from circulant.hw.array.bank_shape import write_latency
-from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan, streams_of
 from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
@@ -33,10 +30,6 @@ from circulant.sim.kinds.slice import Slice
 from circulant.sim.shape.kinds import within
 
 __all__ = ["leaving", "reblocked", "sample_latencies", "sample_latency"]
-
-START = 2
-"""Cycles from where the last block of an input is written to the first issue of its step: the count, the command."""
-
 
 def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Json:
     """Both latencies by their names in a manifest: spaced, as `sample_latency` gives it, and contiguous, of samples in
@@ -148,26 +141,8 @@ def leaving(layer: Stage, plan: Plan, comes: list[int], k: int) -> list[int] | N
 
 
 @leaving.register
-def _(layer: Gru | Lstm | Rnn, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
+def _(layer: Linear | Gru | Lstm | Rnn, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
     return [comes[-1] + cycle for cycle in sample_results([plan.alone(layer)], [plan.elements])]
-
-
-@leaving.register
-def _(layer: Linear, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
-    program, shape, k = plan.program(layer), plan.shape, layer.product.block_size
-    now, drained, fetched = comes[-1] + write_latency(k, shape.levels) + START - 1, -(1 << 30), -(1 << 30)
-    found: list[int] = []
-    for issue in (issue for issues in program.commands for issue in issues):
-        if issue.ends:
-            now = max(now, drained + shape.slots - shape.fold + 1)
-            drained = now + shape.fold - 1
-            first = program.passes[issue.number].first_row
-            for row in range(first, min(first + shape.rows, program.matrices[0].rows)):
-                there = drained + array_latency(k, shape) + row_buffers.LATENCY + (row - first) // shape.chains
-                fetched = max(there, fetched + 1)
-                found.append(fetched + row_buffers.FETCH + QUEUE)
-        now += shape.fold
-    return found
 
 
 @leaving.register

@@ -10,7 +10,6 @@ from circulant.hw.array.plans import LayerPlan, PairPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.chart import chart
 from circulant.hw.plan.passes import (
     Ladder,
     Rung,
@@ -222,7 +221,7 @@ def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
     cycles, starved, step = steady_step(plan.alone(layer), plan.elements)
     phases = stages(layer, plan.elements, plan.shape.levels)[0].phases
     return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor=floor, starved=starved),
-                    "chart": chart(cycles, step, phases)}
+                    "chart": {"period": cycles, "rows": step.rows(phases)}}
 
 
 @layer_entry.register

@@ -79,6 +79,23 @@ class Events:
     def all(self) -> list[list[int]]:
         return [*self.issues, self.blocks, self.seconds, self.results]
 
+    def rows(self, phases: int) -> dict[str, list[list[int]]]:
+        """The rows of a Gantt chart: by unit the [first, last + 1] cycles at work; the pointwise one takes a block in
+        ``phases`` cycles."""
+        names = "array: input", "array: recurrent", "array: second", "pointwise", "second vector", "output"
+        return {name: _merged(cycles, phases if name == "pointwise" else 1)
+                for name, cycles in zip(names, self.all, strict=True) if cycles}
+
+
+def _merged(cycles: list[int], length: int) -> list[list[int]]:
+    merged: list[list[int]] = []
+    for start in sorted(cycles):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = start + length
+        else:
+            merged.append([start, start + length])
+    return merged
+
 
 class SharedLayer:
     """A layer.

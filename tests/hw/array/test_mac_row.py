@@ -45,7 +45,7 @@ def row_shape(k=4, columns=1, terms=4, slots=1, fold=1, levels=LEVELS):
 
 def issued(shape, issues, *, chain=None):
     """The head of the drain in the cycle behind each issue's last, of (slot, first, load, weights, spectra) or None."""
-    fold, each, latency = shape.fold, shape.multipliers, shape.latency
+    fold, each, latency = shape.fold, shape.multipliers, row_latency(shape.columns, shape.levels)
     cycles = len(issues) * fold
     n = cycles + latency + 2
     zero = [[0] * each] * shape.columns
@@ -144,7 +144,7 @@ def test_no_sum_of_extremes_wraps(columns, groups, x, w):
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
 def test_the_latency_is_that_of_the_tree(columns):
-    assert row_shape(columns=columns).latency == 4 + (columns - 1).bit_length()
+    assert row_latency(columns) == 4 + (columns - 1).bit_length()
 
 
 @pytest.mark.parametrize(("levels", "latencies"), [(4, [4, 5, 6, 7]), (6, [3, 4, 4, 5]), (9, [3, 4, 4, 4])])
