@@ -1,4 +1,5 @@
 """An ONNX graph as a torch module: nodes with weights become modules of torch, all others functions of it."""
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,10 @@ class OnnxNetwork(nn.Module):
             self._steps.append((node, name, call))
             call.follow_batch()
         self.batch_of_output = batch[graph.output]
+        before = graph.shapes.get(graph.output, ())[:self.batch_of_output]
+        if graph.batch == 0 and math.prod(before) > 1:
+            raise Refusal(f"The output {graph.output!r} of the ONNX file must have the batch first, as its input has, "
+                          f"but it comes behind axes of {', '.join(map(str, before))}; transpose it in the model")
 
     def _free(self, node: OnnxNode) -> str:
         """A name for a node's module that no other one has."""
