@@ -40,7 +40,7 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
             if kind is Multiply:
                 graph = _product(graph, node, notes)
             elif kind is Reduce:
-                graph = _reduced(graph, node, notes)
+                graph = _of_branches(_reduced(graph, node, notes), name, notes)
             elif kind is Scale:
                 graph, note = _fold(graph, node)
                 notes |= {name: note} if note else {}
@@ -145,6 +145,35 @@ def _reduced(graph: Graph, node: Reduce, notes: dict[str, str]) -> Graph:
     axes = tuple(sorted({*source.axes, *(rest[axis] for axis in node.axes)}))
     notes[source.name] = f"into {node.name}"
     return graph.having(replace(node, inputs=source.inputs, axes=axes)).pruned
+
+
+def _of_branches(graph: Graph, name: str, notes: dict[str, str]) -> Graph:
+    """The graph in which the mean or maximum over branches that are stacked is one of their values, one by one."""
+    node: Any = graph[name]
+    came = graph[node.inputs[0]]
+    if node.keep or len(node.axes) > 1 or not isinstance(came, Move) or len(came.inputs) < 2:
+        return graph
+    branches = came.places.unbind(node.axes[0] - (node.axes[0] > came.batch))
+    numbers = torch.arange(came.places.numel()).view(len(branches), -1)
+    if len(branches) != len(came.inputs) or not all(
+            torch.equal(part.flatten(), wanted) for part, wanted in zip(branches, numbers, strict=True)) or any(
+            graph[each].shape != node.shape or isinstance(graph[each], neutral.Constant) for each in came.inputs):
+        return graph
+    last, known, made = came.inputs[0], [each.name for each in graph.nodes], list[Node]()
+    for other in came.inputs[1:]:
+        end = node.mode == "max" and other == came.inputs[-1]
+        label = name if end else free_name(f"{name}.branches", known)
+        make = neutral.Maximum if node.mode == "max" else neutral.Add
+        made.append(make(name=label, kind=node.kind, inputs=(last, other), shape=node.shape))
+        known.append(label)
+        last = label
+    if node.mode == "mean":
+        scale = torch.tensor([1 / len(branches)], dtype=torch.float64)
+        made.append(Scale(name=name, kind=node.kind, inputs=(last,), shape=node.shape, scale=scale,
+                          shift=torch.zeros_like(scale), axis=None))
+    notes.update(dict.fromkeys(came.path, f"part of {name}"))
+    return replace(graph, nodes=tuple(part for each in graph.nodes for part in (
+        made if each.name == name else (each,)))).pruned
 
 
 def ends(sizes: tuple[int, ...], ways: int) -> torch.Tensor:

@@ -200,6 +200,28 @@ def test_functions_of_two_tensors(name, shape):
     assert abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 5e-3
 
 
+STACKED = {
+    "sum": (lambda *branches: torch.stack(branches).sum(0), ["add"]),
+    "mean": (lambda *branches: torch.stack(branches, -1).mean(-1), ["add", "scale"]),
+    "maximum": (lambda *branches: torch.stack(branches, 1).amax(1), ["maximum"]),
+    "values": (lambda *branches: torch.stack(branches, 1).max(1).values, ["maximum"]),
+}
+
+
+@pytest.mark.parametrize("shape", [(9, 6), (9, 5, 6)])
+@pytest.mark.parametrize("name", STACKED)
+def test_reductions_over_stacked_branches(name, shape):
+    run, kinds = STACKED[name]
+    layers = {each: nn.Linear(6, 4) for each in "abc"}
+    for count in (2, 3):
+        model = Net(lambda m, x, count=count: run(*(torch.tanh(getattr(m, each)(x)) for each in "abc"[:count])),
+                    **{each: layers[each] for each in "abc"[:count]})
+        network = export(model, x := torch.randn(shape))
+        found = [layer.kind for layer in network.layers if layer.kind not in ("linear", "activation")]
+        assert found == [kinds[0]] * (count - 2) + kinds
+        assert abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 5e-3
+
+
 def test_a_gated_linear_unit_is_a_product_of_ranges():
     for run in (nn.GLU(), lambda x: F.glu(x, -1), lambda x: F.glu(x, dim=1)):
         network = export(Net(lambda m, x, run=run: run(m.a(x)), a=nn.Linear(6, 8)), torch.randn(9, 6))
