@@ -21,6 +21,7 @@ from circulant.hw.plan.plan import plan
 from circulant.report import gantt as charts
 from circulant.report.plots import png
 from circulant.sim.cosim import verify
+from circulant.sim.figures import floor
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.gru import FloatGru
 from circulant.sim.kinds.lstm import FloatLstm
@@ -65,7 +66,7 @@ def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int,
     work = single.pop("multiplications")
     figures: dict[str, Any] = {
         "multipliers": max(single["multipliers"], many["multipliers"]),
-        "floor_cycles": -(-work // multipliers),
+        "floor_cycles": floor(work, multipliers),
         "cycles_per_step_single": single["cycles_per_step"],
         "cycles_per_step_interleaved": many["cycles_per_step"],
         "microseconds_single": single["cycles_per_step"] / CLOCK * 1e6,

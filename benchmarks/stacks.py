@@ -22,6 +22,7 @@ from circulant.hw.plan.shared.cost import sample_issues
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.cosim import verify
+from circulant.sim.figures import floor
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.gru import FloatGru
 from circulant.sim.kinds.lstm import FloatLstm
@@ -146,7 +147,7 @@ def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective
         "cell": shape.cell, "layers": shape.layers, "inputs": made.flow.size, "hidden": shape.hidden,
         "projection": shape.projection, "block": block, **chosen,
         "multipliers": sum(each.multipliers for each in plans),
-        "floor_cycles": -(-sum(map(layer_multiplications, made.stages)) // multipliers),
+        "floor_cycles": floor(sum(map(layer_multiplications, made.stages)), multipliers),
         "cycles_predicted": max(each.cycles for each in plans), "predicted": late,
         "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
     if steps:

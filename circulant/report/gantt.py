@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from circulant.report.plots import COLORS, INK, style
+from circulant.sim.figures import Figures
 
-__all__ = ["arrays", "closing", "draw", "engines", "floor", "rows"]
+__all__ = ["arrays", "closing", "draw", "engines", "rows"]
 
 Layers = Sequence[Mapping[str, Any]]
 
@@ -48,12 +49,6 @@ def rows(layers: Layers) -> list[dict[str, str]]:
     return found
 
 
-def floor(hardware: Mapping[str, Any]) -> int:
-    """⌈multiplications of a step, or of a vector / multipliers in the circuit⌉ cycles."""
-    work = hardware["multiplications"]
-    return -(-(work["per_step"] or work["per_sequence"]) // hardware["multipliers"])
-
-
 def closing(hardware: Mapping[str, Any]) -> str:
     """In words the period of a step, the latencies of a sample, how far the period is from the floor, and what limits
     the slowest layer.
@@ -63,7 +58,7 @@ def closing(hardware: Mapping[str, Any]) -> str:
     layers = list(arrays(hardware["layers"]))
     often = [each for each in layers if each.get("per") == "step"] or layers
     slowest = max(often, key=lambda each: each["cycles"])
-    cycles, least = slowest["cycles"], floor(hardware)
+    cycles, least = slowest["cycles"], Figures.of(hardware).floor
     unit = "step" if hardware["multiplications"]["per_step"] else "vector"
     said = f"{round(cycles, 2):,} cycles per {unit}, {cycles / least:.2f} times the floor of {least:,}"
     if late := _latencies(hardware):

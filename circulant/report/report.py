@@ -13,6 +13,7 @@ from circulant.run.integrity import require_verified
 from circulant.run.run_folder import STEPS, Run, recorded, sha256
 from circulant.run.sizing import clock
 from circulant.sim import artifact
+from circulant.sim.figures import Figures
 from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sim.refusal import Refusal
 
@@ -89,20 +90,18 @@ def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
 def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any]) -> dict[str, Any]:
     """Resources and speed of the circuit; with a device, also the share of it.
 
-    A floor is ⌈multiplications / multipliers in the circuit⌉ cycles. The floor of a step counts what is done at each
-    step, that of a sequence also what is done once; single vectors have one step, sequences of different lengths the
-    mean of those that were measured.
+    Single vectors have one step, sequences of different lengths the mean of those that were measured.
     """
     steps = verification["steps_per_sequence"]
-    work, multipliers = generated["multiplications"], generated["multipliers"]
+    counted = Figures.of(generated)
     figures = {
-        "multipliers": multipliers,
+        "multipliers": counted.multipliers,
         "memory_bits": generated["memory_bits"],
-        "multiplications_per_step": work["per_step"] or work["per_sequence"],
+        "multiplications_per_step": counted.multiplications,
         "cycles_per_step": verification["cycles_per_step"],
-        "floor_cycles": math.ceil((work["per_step"] or work["per_sequence"]) / multipliers),
+        "floor_cycles": counted.floor,
         "cycles_per_sequence": verification["cycles_per_sequence"], "steps_per_sequence": steps,
-        "floor_cycles_sequence": math.ceil((work["per_step"] * steps + work["per_sequence"]) / multipliers),
+        "floor_cycles_sequence": counted.floor_of(steps),
         **{name: verification[name] for name in LATENCIES},
         **{f"{name}_predicted": generated.get(name) for name in LATENCIES},
         "estimates": generated.get("estimates", []),

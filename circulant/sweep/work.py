@@ -3,7 +3,6 @@
 Everything is looked up in the store first. Nothing is raised but interruptions: what fails is a result with a reason.
 """
 import json
-import math
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -21,6 +20,7 @@ from circulant.run.sizing import options as hardware_options
 from circulant.run.untrained import path_costs
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
+from circulant.sim.figures import floor
 from circulant.sim.files import temporaries
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
 from circulant.sim.golden.network import Network
@@ -255,7 +255,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     found: Found = {"multipliers": design.multipliers if design else sum(each.multipliers for each in plans),
                     "cycles_per_step": max(plans[at].cycles for at in layers)}
     found["multiplications"] = work
-    found["floor_cycles"] = math.ceil(work / found["multipliers"])
+    found["floor_cycles"] = floor(work, found["multipliers"])
     late = design.manifest if design else latencies(network, plans, max_steps=options["max_steps"])
     found |= {name: late[name] for name in ("latency_spaced", "latency_contiguous") if late[name] is not None}
     made = parts(network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])

@@ -10,6 +10,7 @@ from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, l
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
+from circulant.sim.figures import floor
 from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.conv import Conv
 
@@ -93,10 +94,10 @@ def _(layer: Conv, count: int = 1, plan: ConvPlan | None = None) -> int:
 
 @layer_entry.register
 def _(layer: Conv, plan: ConvPlan) -> Json:
-    shape, floor = plan.shape, -(-plan.multiplications // plan.multipliers)
+    shape, least = plan.shape, floor(plan.multiplications, plan.multipliers)
     return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.row_columns,
             "positions": shape.positions, "blocks": shape.blocks, "chains": shape.chains, "fold": shape.fold,
             "lines": shape.lines, "pixels": plan.pixels,
-            "cycles": plan.cycles, "floor": floor, "multipliers": plan.multipliers,
-            "limit": "multipliers: the array works in every cycle" if plan.cycles <= floor else
+            "cycles": plan.cycles, "floor": least, "multipliers": plan.multipliers,
+            "limit": "multipliers: the array works in every cycle" if plan.cycles <= least else
             "multipliers: the last turn, pass or fold is not full, or a pixel comes in each cycle"}

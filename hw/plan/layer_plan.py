@@ -24,6 +24,7 @@ from circulant.hw.plan.shared.cost import period, steady_step
 from circulant.hw.plan.shared.layer_counters import schedule
 from circulant.hw.plan.step_cost import chain_latency, limit, stages, vector_limit
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim import figures
 from circulant.sim.artifact import Json
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.kinds.gru import Gru
@@ -191,7 +192,7 @@ def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
     if plan.sharing is not None:
         multipliers = plan.shape.multipliers(matrices_of(layer)[0].product.block_size)
         multipliers += element_multiplications(layer) * plan.elements
-    shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, multipliers))
+    shape, floor = plan.shape, figures.floor(layer_multiplications(layer), multipliers)
     return {"name": layer.name, "kind": layer.kind, "rows": len(shape.lane_rows), "columns": shape.columns,
             "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
             "floor": floor}, floor
@@ -227,7 +228,7 @@ def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
 @layer_entry.register
 def _(layer: Bidirectional, plan: PairPlan) -> Json:
     entries = {name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}
-    floor = -(-layer_multiplications(layer) // plan.multipliers)
+    floor = figures.floor(layer_multiplications(layer), plan.multipliers)
     if plan.forward.sharing is not None:  # Both directions have the whole array.
         floor = sum(entry["floor"] for entry in entries.values())
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, **entries}

@@ -4,6 +4,7 @@ from circulant.hw.layers.residual import waiting
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, side_by_side_ladder
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
+from circulant.sim.figures import floor
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.stages import flows
 from circulant.sim.shape.window import Flow
@@ -37,7 +38,7 @@ def _(layer: Residual, count: int = 1, plan: ResidualPlan | None = None) -> int:
 def _(layer: Residual, plan: ResidualPlan) -> Json:
     body, shortcut = waiting(layer)
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
-            "floor": -(-layer_multiplications(layer) // max(1, plan.multipliers)), "multipliers": plan.multipliers,
+            "floor": floor(layer_multiplications(layer), plan.multipliers), "multipliers": plan.multipliers,
             "waiting": {"body": body, "shortcut": shortcut},
             **{name: [layer_entry(*pair) for pair in zip(chain, getattr(plan, name), strict=True)]
                for name, chain in layer.branches.items()}}

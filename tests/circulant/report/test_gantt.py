@@ -1,7 +1,8 @@
 import pytest
 from matplotlib.collections import PolyCollection
 
-from circulant.report.gantt import arrays, closing, draw, engines, floor, rows
+from circulant.report.gantt import arrays, closing, draw, engines, rows
+from circulant.sim.figures import Figures
 from tests.circulant.conftest import LAYERS
 
 GRU, LINEAR = LAYERS
@@ -30,7 +31,7 @@ def test_rows():
 
 @pytest.mark.parametrize(("per_step", "wanted"), [(130, 7), (140, 7), (141, 8), (0, 12)])
 def test_the_floor_of_a_step_or_of_a_vector(per_step, wanted):
-    assert floor(hardware(per_step=per_step)) == wanted
+    assert Figures.of(hardware(per_step=per_step)).floor == wanted
 
 
 def test_the_closing_words_are_of_the_slowest_layer_of_a_step():
