@@ -1,25 +1,28 @@
 """The contents of files: rules for plain values, and the one sentence that names what breaks them.
 
-A rule is one of the classes here; `require` holds the values of a JSON document to it. Types are exact: true is no
-integer, 1.0 neither, and a number is finite.
+A rule is one of the classes here, each a schema of pydantic; `require` holds the values of a JSON document to it. Types
+are exact: true is no integer, 1.0 neither, and a number is finite.
 """
 import math
-import re
 import reprlib
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circulant.sim.refusal import Refusal
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema, ErrorDetails, SchemaValidator
 
 __all__ = ["SHA", "Anything", "Choice", "Flag", "Int", "Kinds", "Later", "Listing", "Mapped", "Null", "Number", "Rule",
            "Table", "Text", "WAY_OUT", "Where", "differing", "require", "shown"]
 
 WAY_OUT = "the file was changed or damaged: run the step that writes it again"
 
+MOST = 3
+"""Problems of a file that are named; the others are counted."""
 
 
 class _Short(reprlib.Repr):
@@ -33,177 +36,113 @@ _SHORT.maxstring = _SHORT.maxother = 60
 _SHORT.maxlong = 40
 
 
-class _BrokenError(Exception):
-    """A field, and what is wrong with it: "must be an integer, not 'x'"."""
+class Rule:
+    """A condition of a value.
 
+    Parameters:
+        words: the values that keep to it.
+        kind: the name of pydantic's schema of the value itself; empty where ``inner`` checks that.
+        limits: of this schema.
+        inner: makes the schema of all that is in the value, once it is needed, as pydantic is slow to load.
+    """
 
-class Rule(ABC):
-    """A condition of a value, in ``words``."""
+    def __init__(self, words: str, kind: str, inner: "Callable[[], CoreSchema] | None" = None, **limits: Any) -> None:
+        self.words, self._own, self._inner = words, {"type": kind, "strict": True, **limits} if kind else None, inner
 
     @property
-    @abstractmethod
-    def words(self) -> str:
-        """The values that keep to the rule, in words."""
+    def schema(self) -> "CoreSchema":
+        """The schema of the value and of all that is in it, whose errors are in the rule's words."""
+        own: Any = self._own and {"type": "custom-error", "schema": self._own, "custom_error_type": "rule",
+                                  "custom_error_message": "{words}", "custom_error_context": {"words": self.words}}
+        if self._inner is None:
+            return own
+        return {"type": "chain", "steps": [own, self._inner()]} if own else self._inner()
 
-    @abstractmethod
+    @cached_property
+    def validator(self) -> "SchemaValidator":
+        """The check, made when it is first needed."""
+        from pydantic_core import SchemaValidator
+
+        return SchemaValidator(self.schema)
+
     def holds(self, value: Any) -> bool:
-        """Whether the value itself keeps to the rule, whatever its members are."""
-
-    def check(self, value: Any, where: str) -> None:
-        """Check that a value, and all that is in it, keeps to the rule; ``where`` is its place in the file."""
-        if not self.holds(value):
-            raise _BrokenError(where, f"must be {self.words}, not {shown(value)}")
+        """Whether the value, and all that is in it, keeps to the rule."""
+        return self.validator.isinstance_python(value)
 
 
-@dataclass(frozen=True)
 class Int(Rule):
     """An integer from ``low`` to ``high``."""
 
-    low: int
-    high: int
-
-    @property
-    def words(self) -> str:
-        return f"an integer from {self.low} to {self.high}"
-
-    def holds(self, value: Any) -> bool:
-        return type(value) is int and self.low <= value <= self.high
+    def __init__(self, low: int, high: int) -> None:
+        super().__init__(f"an integer from {low} to {high}", "int", ge=low, le=high)
 
 
-@dataclass(frozen=True)
 class Number(Rule):
     """A finite number from ``low`` to ``high``."""
 
-    low: float = -math.inf
-    high: float = sys.float_info.max
-
-    @property
-    def words(self) -> str:
-        if self.high < sys.float_info.max:
-            return f"a number from {self.low:,g} to {self.high:,g}"
-        return "a finite number" + (f" of at least {self.low:g}" if self.low > -math.inf else "")
-
-    def holds(self, value: Any) -> bool:
-        return type(value) in (int, float) and -sys.float_info.max <= value <= self.high and value >= self.low
+    def __init__(self, low: float = -math.inf, high: float = sys.float_info.max) -> None:
+        words = f"a number from {low:,g} to {high:,g}" if high < sys.float_info.max else "a finite number" + (
+            f" of at least {low:g}" if low > -math.inf else "")
+        super().__init__(words, "float", ge=max(low, -sys.float_info.max), le=high, allow_inf_nan=False)
 
 
-@dataclass(frozen=True)
 class Flag(Rule):
-    @property
-    def words(self) -> str:
-        return "true or false"
-
-    def holds(self, value: Any) -> bool:
-        return type(value) is bool
+    def __init__(self) -> None:
+        super().__init__("true or false", "bool")
 
 
-@dataclass(frozen=True)
 class Text(Rule):
     """A text of at most ``most`` characters, the whole of which ``pattern`` matches; ``what`` says that in words."""
 
-    most: int = 10_000
-    pattern: str = ""
-    what: str = ""
-
-    @property
-    def words(self) -> str:
-        return self.what or f"a text of at most {self.most:,} characters"
-
-    def holds(self, value: Any) -> bool:
-        return (isinstance(value, str) and len(value) <= self.most
-                and (not self.pattern or re.fullmatch(self.pattern, value) is not None))
+    def __init__(self, most: int = 10_000, pattern: str = "", what: str = "") -> None:
+        limits: Any = {"pattern": rf"\A(?:{pattern})\Z", "regex_engine": "python-re"} if pattern else {}
+        super().__init__(what or f"a text of at most {most:,} characters", "str", max_length=most, **limits)
 
 
 SHA = Text(64, "[0-9a-f]{64}", "a SHA-256 of 64 hexadecimal digits")
 
 
-@dataclass(frozen=True)
 class Choice(Rule):
-    values: tuple[str, ...]
+    """One of some texts."""
 
-    @property
-    def words(self) -> str:
-        *first, last = map(repr, self.values)
-        return f"{', '.join(first)} or {last}" if first else last
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, str) and value in self.values
+    def __init__(self, values: tuple[str, ...]) -> None:
+        *first, last = map(repr, values)
+        super().__init__(f"{', '.join(first)} or {last}" if first else last, "literal", expected=list(values))
 
 
-@dataclass(frozen=True)
 class Null(Rule):
     """null, or what another rule says."""
 
-    rule: Rule
-
-    @property
-    def words(self) -> str:
-        return f"null or {self.rule.words}"
-
-    def holds(self, value: Any) -> bool:
-        return value is None or self.rule.holds(value)
-
-    def check(self, value: Any, where: str) -> None:
-        if value is not None:
-            super().check(value, where)
-            self.rule.check(value, where)
+    def __init__(self, rule: Rule) -> None:
+        own = {"schema": rule._own} if rule._own else {}
+        super().__init__(f"null or {rule.words}", "nullable" if own else "",
+                         lambda: {"type": "nullable", "schema": rule.schema}, **own)
 
 
-@dataclass(frozen=True)
 class Anything(Rule):
     """A value that nobody reads but people."""
 
-    @property
-    def words(self) -> str:
-        return "anything"
-
-    def holds(self, value: Any) -> bool:
-        return True
+    def __init__(self) -> None:
+        super().__init__("anything", "any")
 
 
-@dataclass(frozen=True)
 class Listing(Rule):
     """A list whose elements keep to a rule."""
 
-    rule: Rule
-    least: int = 0
-    most: int = 10_000_000
-
-    @property
-    def words(self) -> str:
-        if self.least == self.most:
-            return f"a list of {self.least} elements"
-        return "a list" + (f" of at least {self.least} elements" if self.least else "")
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, list) and self.least <= len(value) <= self.most
-
-    def check(self, value: Any, where: str) -> None:
-        super().check(value, where)
-        for n, each in enumerate(value):
-            self.rule.check(each, f"{where}[{n}]")
+    def __init__(self, rule: Rule, least: int = 0, most: int = 10_000_000) -> None:
+        words = f"a list of {least} elements" if least == most else "a list" + (
+            f" of at least {least} elements" if least else "")
+        super().__init__(words, "list", lambda: {"type": "list", "items_schema": rule.schema},
+                         min_length=least, max_length=most)
 
 
-@dataclass(frozen=True)
 class Mapped(Rule):
     """An object of any keys whose values keep to a rule."""
 
-    rule: Rule
-
-    @property
-    def words(self) -> str:
-        return "an object"
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, Mapping)
-
-    def check(self, value: Any, where: str) -> None:
-        super().check(value, where)
-        for key, each in value.items():
-            self.rule.check(each, _member(where, key))
+    def __init__(self, rule: Rule) -> None:
+        super().__init__("an object", "dict", lambda: {"type": "dict", "values_schema": rule.schema})
 
 
-@dataclass(frozen=True)
 class Table(Rule):
     """An object of named members.
 
@@ -213,99 +152,76 @@ class Table(Rule):
         open: whether others may be there, too, which nobody reads.
     """
 
-    members: Mapping[str, Rule]
-    optional: Mapping[str, Rule] = field(default_factory=dict)
-    open: bool = False
+    def __init__(self, members: Mapping[str, Rule], optional: Mapping[str, Rule] | None = None, *,
+                 open: bool = False) -> None:
+        def inner() -> "CoreSchema":
+            fields: Any = {name: {"type": "typed-dict-field", "schema": rule.schema, "required": name in members}
+                           for name, rule in {**members, **(optional or {})}.items()}
+            return {"type": "typed-dict", "fields": fields, "extra_behavior": "allow" if open else "forbid"}
 
-    @property
-    def words(self) -> str:
-        return "an object"
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, Mapping)
-
-    def check(self, value: Any, where: str) -> None:
-        super().check(value, where)
-        for name, rule in self.members.items():
-            if name not in value:
-                raise _BrokenError(_member(where, name), "must be there, but it is missing")
-            rule.check(value[name], _member(where, name))
-        for name, rule in self.optional.items():
-            if name in value:
-                rule.check(value[name], _member(where, name))
-        for name in value:
-            if not self.open and name not in self.members and name not in self.optional:
-                raise _BrokenError(_member(where, name), "must not be there, since this version knows no such field")
+        super().__init__("an object", "dict", inner)
 
 
-@dataclass(frozen=True)
 class Kinds(Rule):
     """An object whose member ``key`` says which of the tables it keeps to."""
 
-    key: str
-    tables: Mapping[str, Table]
-
-    @property
-    def words(self) -> str:
-        return "an object"
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, Mapping)
-
-    def check(self, value: Any, where: str) -> None:
-        super().check(value, where)
-        Table({self.key: Choice(tuple(self.tables))}, open=True).check(value, where)
-        self.tables[value[self.key]].check(value, where)
+    def __init__(self, key: str, tables: Mapping[str, Rule]) -> None:
+        named = Table({key: Choice(tuple(tables))}, open=True)
+        super().__init__("an object", "", lambda: {"type": "chain", "steps": [
+            named.schema, _called(lambda value: tables[value[key]])]})
 
 
-@dataclass(frozen=True)
 class Where(Rule):
-    """Another rule, and a condition of the whole value, which ``words`` say."""
+    """Another rule, and a condition of the whole value, which ``what`` says."""
 
-    rule: Rule
-    condition: Callable[[Any], bool]
-    what: str
+    def __init__(self, rule: Rule, condition: Callable[[Any], bool], what: str) -> None:
+        def check(value: Any) -> Any:
+            from pydantic_core import PydanticCustomError
 
-    @property
-    def words(self) -> str:
-        return self.what
+            if not condition(value):
+                raise PydanticCustomError("rule", "{words}", {"words": what})
+            return value
 
-    def holds(self, value: Any) -> bool:
-        return self.rule.holds(value) and self.condition(value)
-
-    def check(self, value: Any, where: str) -> None:
-        self.rule.check(value, where)  # First, so that the condition sees what it expects.
-        super().check(value, where)
+        super().__init__(what, "", lambda: {"type": "function-after", "schema": rule.schema,
+                                            "function": {"type": "no-info", "function": check}})
 
 
-@dataclass(frozen=True)
 class Later(Rule):
     """A rule that is found when it is needed: one that contains itself."""
 
-    rule: Callable[[], Rule]
+    def __init__(self, rule: Callable[[], Rule]) -> None:
+        super().__init__("", "", lambda: _called(lambda value: rule()))
 
-    @property
-    def words(self) -> str:
-        return self.rule().words
 
-    def holds(self, value: Any) -> bool:
-        return self.rule().holds(value)
-
-    def check(self, value: Any, where: str) -> None:
-        self.rule().check(value, where)
+def _called(rule: Callable[[Any], Rule]) -> "CoreSchema":
+    """The schema of a rule that depends on the value."""
+    return {"type": "function-plain", "function": {
+        "type": "no-info", "function": lambda value: rule(value).validator.validate_python(value)}}
 
 
 def require(rule: Rule, value: Any, path: str | Path, way_out: str = WAY_OUT) -> None:
     """Check that the document of a file keeps to a rule.
 
     Raises:
-        Refusal: naming file, field, rule and value.
+        Refusal: naming file, fields, rules and values; `MOST` of them at the most.
     """
+    from pydantic_core import ValidationError
+
     try:
-        rule.check(value, "")
-    except _BrokenError as broken:
-        where, what = broken.args
-        raise Refusal(f"{path}{f': field {where[:200]!r}' if where else ''} {what}; {way_out}") from None
+        rule.validator.validate_python(value)
+    except ValidationError as broken:
+        problems = [_sentence(each) for each in broken.errors(include_url=False)]
+        more = f"; and {len(problems) - MOST:,} more" if len(problems) > MOST else ""
+        raise Refusal(f"{path}{':' if problems[0].startswith('field') else ''} {'; '.join(problems[:MOST])}{more}; "
+                      f"{way_out}") from None
+
+
+def _sentence(error: "ErrorDetails") -> str:
+    where = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in error["loc"]).removeprefix(".")
+    what = {"missing": "must be there, but it is missing",
+            "extra_forbidden": "must not be there, since this version knows no such field"}.get(error["type"])
+    what = what or f"must be {error['msg']}, not {shown(error['input'])}"
+    return f"field {where[:200]!r} {what}" if where else what
 
 
 def shown(value: Any) -> str:

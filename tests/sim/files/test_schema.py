@@ -73,6 +73,11 @@ def test_a_rule(rule, legal, illegal):
     (Listing(Int(0, 1), 2, 2), [1], " must be a list of 2 elements, not [1]"),
     (Number(0), -2, " must be a finite number of at least 0, not -2"),
     (Number(0, 1e12), 1e300, " must be a number from 0 to 1e+12, not 1e+300"),
+    (SIZES, {"name": 3}, ": field 'width' must be there, but it is missing; field 'name' must be a text of at most 3 "
+     "characters, not 3"),
+    (Listing(Int(0, 1)), [2, 0, 3, 4, 5], ": field '[0]' must be an integer from 0 to 1, not 2; field '[2]' must be an "
+     "integer from 0 to 1, not 3; field '[3]' must be an integer from 0 to 1, not 4; and 1 more"),
+    (Null(SIZES), 3, " must be null or an object, not 3"),
 ])
 def test_its_words(rule, value, said):
     assert refusal(rule, value) == said
