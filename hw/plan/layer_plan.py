@@ -127,8 +127,8 @@ def exact(layer: Simple, plans: list[LayerPlan], budget: int) -> LayerPlan:
     """The fastest plan within the budget; of equals, the one with the fewest multipliers, chains and accumulators."""
     finalists = sorted((p for p in plans if p.multipliers <= budget),
                        key=lambda p: (p.cycles, p.multipliers, p.shape.chains, -p.shape.rows))[:FINALISTS]
-    if isinstance(layer, Linear):
-        return finalists[0]  # Its estimate is exact.
+    if not cells_of(layer):
+        return finalists[0]  # The estimate of a vector is exact.
     least: tuple[tuple[float, ...], LayerPlan] | None = None
     for finalist in finalists:
         played: dict[Hashable, float] = {}
