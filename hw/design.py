@@ -17,7 +17,7 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.foreseen import logic, quantities
-from circulant.hw.plan.latency import sample_latencies
+from circulant.hw.plan import passing
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
@@ -255,7 +255,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     further: Json = {what: [entry for name, entry in ports.items() if name != first] for what, ports, first in (
         ("more_inputs", entries, network.leading.name), ("more_outputs", exits, network.result)) if len(ports) > 1}
     times = repeats(network)
-    late = sample_latencies(network, plans, top.blocks)
+    late = passing.latencies(network, plans, top.blocks)
     # An image is one sample, whatever steps its rows become.
     work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
             for steps, layer, plan, flow, time
@@ -270,7 +270,9 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "streams": streams_of(plans), "max_steps": top.max_steps, **late,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
-                   for layer, plan, (steps, _), time in zip(network.stages, plans, work, times, strict=True)],
+                   | ({"waiting": unit.depths} if layer.kind != "residual" and hasattr(unit, "depths") else {})
+                   for layer, plan, (steps, _), time, unit
+                   in zip(network.stages, plans, work, times, top.units, strict=True)],
     } | ({} if network.arrangement.chain else {"estimates": ["cycles"]}) | _repeats(network, plans) | more | further
 
 

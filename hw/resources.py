@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
+from circulant.hw.plan import passing
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.plan.plan import Plan
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
@@ -70,10 +70,10 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
 
 
 def latencies(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> Json:
-    """The latencies of a sample, as `circulant.hw.plan.latency.sample_latencies`."""
+    """The latencies of a sample, as `circulant.hw.plan.passing.latencies`."""
     with unelaborated():
         blocks = Top(network, plans, max_steps=max_steps).blocks
-    return sample_latencies(network, plans, blocks)
+    return passing.latencies(network, plans, blocks)
 
 
 def memories(layer: GoldenLayer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:

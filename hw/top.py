@@ -13,6 +13,7 @@ from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
 from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.layers.kinds import KINDS
+from circulant.hw.plan.passing import depths
 from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.plan.stream_plan import pooled_aside
 from circulant.hw.ports import MEANINGS
@@ -213,6 +214,8 @@ class Top(wiring.Component):
         self.entries = [_Entry(network, n, prefix, self.units, pixels=pixels, max_steps=self.max_steps)
                         for n, prefix in enumerate(entering)]
         self.exits = [_Exit(network, n, prefix, self.units) for n, prefix in enumerate(leaving)]
+        for at, each in ({} if network.arrangement.chain else depths(network, plans, self.blocks)).items():
+            self.units[at].depths = each
         super().__init__({
             **{name: member for entry in self.entries for name, member in entry.members.items()},
             **{name: member for end in self.exits for name, member in end.members.items()},

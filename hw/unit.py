@@ -73,12 +73,14 @@ class Unit(Protocol):
         i, o: streams of blocks of what comes and of what leaves.
         busy: of a reloadable design: a vector or a step is under way.
         resuming: of one whose states can be saved: streams whose next step is not the first of its sequence.
+        depths: of a join: words that the queue of each source holds.
     """
 
     i: stream.Interface
     o: stream.Interface
     busy: Signal
     resuming: Signal
+    depths: list[int]
 
     @property
     def signature(self) -> wiring.Signature:

@@ -29,7 +29,7 @@ from circulant.sim.kinds.scale import Scale
 from circulant.sim.kinds.slice import Slice
 from circulant.sim.shape.kinds import within
 
-__all__ = ["leaving", "reblocked", "sample_latencies", "sample_latency"]
+__all__ = ["held_up", "leaving", "reblocked", "sample_latencies", "sample_latency"]
 
 def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Json:
     """Both latencies by their names in a manifest: spaced, as `sample_latency` gives it, and contiguous, of samples in
@@ -105,12 +105,21 @@ def _through(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int
     """Cycles in which the blocks of a result leave, as those of the input of a layer come, of the ``first`` one that is
     to be passed; None where that of a layer is not known."""
     k, size = (blocks[first - 1][1], network.stages[first - 1].outputs) if first else (blocks[0][0], network.flow.size)
-    for layer, plan, (come, leave) in list(zip(network.stages, plans, blocks, strict=True))[first:]:
+    taken = [come for come, _ in blocks[1:]] + [blocks[-1][1]]
+    for layer, plan, (come, leave), own in list(zip(network.stages, plans, blocks, taken, strict=True))[first:]:
         found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
         if found is None:
             return None
-        cycles, k, size = found, leave, layer.outputs
+        cycles, k, size = held_up(layer, found, -(-min(leave, layer.outputs) // own)), leave, layer.outputs
     return cycles
+
+
+def held_up(layer: Stage, leaves: list[int], parts: int) -> list[int]:
+    """The cycles in which blocks leave a layer whose reader takes each in so many parts: a mean divides the next block
+    when all of one has been taken; other layers have a queue behind them."""
+    if not isinstance(layer, OverTime) or layer.mode == "max":
+        return leaves
+    return [cycle + n * (parts - 1) for n, cycle in enumerate(leaves)]
 
 
 def _shared(sharing: Sequence[Sharing], plans: Sequence[Plan]) -> tuple[int, ...]:

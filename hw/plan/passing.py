@@ -1,0 +1,171 @@
+"""When the blocks of a sample come to each stage of a graph and leave it, and how many of them wait in front of joins.
+
+The sample comes into an idle circuit: no stage waits for an earlier one. In a circuit that is never idle, samples that
+follow each other in the period of its slowest stage pass in the same cycles, each a period later, if the queues hold
+what waits then. As no stage gives a block later for being given one sooner, the circuit is never slower.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from math import ceil
+
+from circulant.hw.array.plans import Plan, streams_of
+from circulant.hw.plan.latency import held_up, leaving, sample_latencies
+from circulant.hw.stream.pipeline import QUEUE
+from circulant.hw.stream.storage import DeepQueue
+from circulant.sim.artifact import Json
+from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import INPUT
+from circulant.sim.kinds.concat import Concat
+from circulant.sim.kinds.elementwise import Elementwise
+
+__all__ = ["Passing", "depths", "forked", "latencies", "passing"]
+
+Cycles = list[int]
+
+
+@dataclass(frozen=True)
+class Passing:
+    """The cycles in which blocks pass through a stage, counted from the last block of the input.
+
+    Parameters:
+        comes: of each source, in the blocks that the stage takes.
+        turns: of a join, in which it takes what makes each block from the queues of its sources.
+        begins: the number of the block that the first one of each source takes part in.
+        leaves: of what it gives.
+    """
+
+    comes: list[Cycles]
+    turns: Cycles
+    begins: list[int]
+    leaves: Cycles
+
+
+def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Json:
+    """Both latencies of a sample, as `circulant.hw.plan.latency.sample_latencies`, also where branches part; those of
+    several inputs or outputs are not planned."""
+    if network.many or network.arrangement.chain:
+        return sample_latencies(network, plans, blocks)
+    found = passing(network, plans, blocks)
+    spaced = None if found is None else found[-1].leaves[-1]
+    stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out.
+    return {"latency_spaced": spaced, "latency_contiguous": spaced if stepwise else None}
+
+
+def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> list[Passing] | None:
+    """The passing of a sample through each stage of a network; None where that of a stage is not known. The last blocks
+    of all inputs come in the same cycle.
+
+    Parameters:
+        blocks: for each stage the values of a block that comes and of one that leaves.
+    """
+    if streams_of(plans) > 1 or any(each.flow.grid is not None for each in network.inputs):
+        return None
+    arranged = network.arrangement
+    comes: list[list[Cycles]] = [[[] for _ in sources] for sources in arranged.sources]
+
+    def give(at: int, leaves: Cycles, size: int, k: int) -> None:
+        sinks = [(n, place) for n, sources in enumerate(arranged.sources)
+                 for place, source in enumerate(sources) if source == at]
+        taken = forked(leaves, size, k, [blocks[n][0] for n, _ in sinks])
+        for (n, place), cycles in zip(sinks, taken, strict=True):
+            comes[n][place] = cycles
+
+    for n, each in enumerate(network.inputs):
+        k = min(blocks[reader][0] for reader in arranged.readers(INPUT - n))
+        give(INPUT - n, list(range(1 - -(-each.flow.size // k), 1)), each.flow.size, k)
+    found: list[Passing] = []
+    leaves: Cycles | None
+    for at, (layer, plan, (k, gives)) in enumerate(zip(network.stages, plans, blocks, strict=True)):
+        turns, begins, leaves = list[int](), list[int](), leaving(layer, plan, comes[at][0], k)
+        if len(comes[at]) > 1:
+            turns, begins, more = joined(layer, comes[at], k)
+            leaves = [cycle + more for cycle in turns]
+        if leaves is None:
+            return None
+        parts = [-(-min(gives, layer.outputs) // blocks[n][0]) for n in arranged.readers(at)]
+        leaves = held_up(layer, leaves, max(parts, default=1))
+        found.append(Passing(comes[at], turns, begins, leaves))
+        give(at, leaves, layer.outputs, gives)
+    return found
+
+
+def forked(leaves: Cycles, size: int, k: int, sizes: Sequence[int]) -> list[Cycles]:
+    """The cycles in which a vector of ``size`` values, whose blocks of ``k`` leave in these, comes to each reader, in
+    blocks of its own of so many values. A block is shown when all have taken the one before."""
+    found: list[Cycles] = [[] for _ in sizes]
+    free = leaves[0]
+    for at, cycle in enumerate(leaves):
+        shown = max(cycle, free)
+        free = shown + 1
+        for own, cycles in zip(sizes, found, strict=True):
+            if k >= min(own, size):  # In parts, the block is held while they leave.
+                parts = min(-(-k // own), -(-size // own) - len(cycles))
+                cycles += range(shown, shown + parts)
+                free = max(free, shown + parts)
+            elif (at + 1) * k % own == 0 or at == len(leaves) - 1:
+                cycles.append(shown + 1)
+    return found
+
+
+@singledispatch
+def joined(layer: object, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
+    """The ``turns`` and ``begins`` of a join, see `Passing`, and how many cycles later its own blocks leave."""
+    raise NotImplementedError
+
+
+@joined.register
+def _(layer: Elementwise, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
+    there = [max(cycles) + DeepQueue.latency for cycles in zip(*comes, strict=True)]
+    return _in_turn(there), [0] * len(comes), 1 + QUEUE
+
+
+@joined.register
+def _(layer: Concat, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
+    """A block leaves when all are there that begin in it: see `circulant.hw.stream.join.Join`."""
+    total, begins = -(-sum(layer.sizes) // k), [sum(layer.sizes[:n]) // k for n in range(len(comes))]
+    due = [comes[0][0] + DeepQueue.latency] * total
+    for begin, cycles in zip(begins, comes, strict=True):
+        for n, cycle in enumerate(cycles, begin):
+            due[n] = max(due[n], cycle + DeepQueue.latency)
+    return _in_turn(due), begins, 0
+
+
+def _in_turn(cycles: Cycles) -> Cycles:
+    """One after the other, none before its cycle."""
+    found: Cycles = []
+    for cycle in cycles:
+        found.append(max(cycle, found[-1] + 1) if found else cycle)
+    return found
+
+
+def depths(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+    """By the number of a join the words that the queue of each source holds: those that wait while samples follow each
+    other in the period of the slowest stage, and a whole vector at the least. Empty where passing is not known."""
+    found = passing(network, plans, blocks)
+    if found is None:
+        return {}
+    period = max([ceil(plan.cycles) for plan in plans] + [len(cycles) for each in found for cycles in each.comes])
+    return {at: [max(len(comes), _waiting(comes, _behind(each.turns, period)[begin:], period))
+                 for comes, begin in zip(each.comes, each.begins, strict=True)]
+            for at, each in enumerate(found) if each.turns}
+
+
+def _behind(turns: Cycles, period: int) -> Cycles:
+    """The turns of a join, none before the last one of the sample before, which is a period earlier."""
+    return [max(cycle, turns[-1] - period + 1 + n) for n, cycle in enumerate(turns)]
+
+
+def _waiting(comes: Cycles, moves: Cycles, period: int) -> int:
+    """Words at the most in the memory of a `DeepQueue` into which, and out of which, blocks go in these cycles, and
+    again each period."""
+    moves = moves[:len(comes)]
+    times = range(0, (moves[-1] - comes[0]) // period * period + 2 * period + 1, period)
+    arrive, leave = ({cycle + later for later in times for cycle in cycles} for cycles in (comes, moves))
+    most, level, shown = 0, 0, False
+    for cycle in range(comes[0], comes[-1] + times[-1] + 1):
+        write, take = cycle in arrive, shown and cycle in leave
+        read = level > 0 and (not shown or take)
+        most = max(most, level + 1) if write else most
+        level, shown = level + write - read, read or (shown and not take)
+    return most
