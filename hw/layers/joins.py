@@ -82,7 +82,7 @@ def combined(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *
         frac: fraction bits of the result, before it is rounded.
         shifts: places by which the values of each stream are shifted to the left before.
     """
-    output, relu = layer.output_format, layer.relu
+    output, relu, multiplies = layer.output_format, layer.relu, isinstance(layer, Product)
     m.submodules.queue = queue = Queue(o.payload.shape(), depth=DEPTH)
     connect(m, queue.o, wiring.flipped(o))
     moves = Signal()
@@ -101,14 +101,14 @@ def combined(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *
     # Brought to one binary point, added, rounded, and ReLU; a product is a register before it is rounded.
     for j in range(len(sums.data)):
         value = exact(layer, [end.payload.data[j] << shift for end, shift in zip(ends, shifts, strict=True)])
-        if isinstance(layer, Product):
+        if multiplies:
             product = Signal(value.shape(), name=f"product_{j}", reset_less=True)
             with m.If(moves):
                 m.d.sync += product.eq(value)
             value = product
         total: Value = requantize(value, frac - output.frac, output.width)
         total = Mux(total[-1], 0, total) if relu else total
-        if isinstance(layer, Product):
+        if multiplies:
             m.d.comb += sums.data[j].eq(total)
         else:
             with m.If(moves):

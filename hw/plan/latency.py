@@ -114,12 +114,17 @@ def _through(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int
     return cycles
 
 
+@singledispatch
 def held_up(layer: Stage, leaves: list[int], parts: int) -> list[int]:
-    """The cycles in which blocks leave a layer whose reader takes each in so many parts: a mean divides the next block
-    when all of one has been taken; other layers have a queue behind them."""
-    if not isinstance(layer, OverTime) or layer.mode == "max":
-        return leaves
-    return [cycle + n * (parts - 1) for n, cycle in enumerate(leaves)]
+    """The cycles in which blocks leave a layer whose reader takes each in so many parts; most have a queue behind
+    them."""
+    return leaves
+
+
+@held_up.register
+def _(layer: OverTime, leaves: list[int], parts: int) -> list[int]:
+    """A mean divides the next block when all of one has been taken."""
+    return leaves if layer.mode == "max" else [cycle + n * (parts - 1) for n, cycle in enumerate(leaves)]
 
 
 def _shared(sharing: Sequence[Sharing], plans: Sequence[Plan]) -> tuple[int, ...]:
