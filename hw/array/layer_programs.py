@@ -110,7 +110,7 @@ def schedule_of(found: Sequence[Matrix], shape: ArrayShape, wanted: type[Program
 def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
     """Cycles from vector to vector of a layer without a state: what the array takes, and what comes and leaves.
 
-    A vector that is shorter than a third of its way through the layer may take some cycles more.
+    A short vector takes more, as it waits for a bank; see `circulant.hw.plan.shared.cost.period`.
     """
     p, q, _ = layer.product.weights.shape
     issue = -(-p // shape.rows) * max(-(-q // shape.columns) * shape.fold, shape.slots)

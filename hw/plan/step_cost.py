@@ -79,8 +79,11 @@ def limit(layer: Gru | Lstm | Rnn, program: Program, elements: int, period: floa
     return "latency: each step waits for the state of the step before"
 
 
-def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, floor: int) -> str:
-    """The limit of a vector's ``cycles`` in a layer without a state; ``floor``: see `limit`."""
+def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, floor: int, least: float) -> str:
+    """The limit of a vector's ``cycles`` in a layer without a state; ``floor``: see `limit`; ``least``: what the array,
+    the input and the output take."""
+    if cycles > least:
+        return "latency: banks hold two vectors, and the next one waits until the first is through"
     if cycles > sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                     for matrix in matrices):
         return "input or output: a block comes or leaves in every cycle"

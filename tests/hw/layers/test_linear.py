@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.layer_programs import IN_TURN, layer_program, spare_blocks, vector_cycles
+from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.linear import LinearLayer
+from circulant.hw.plan.shared.cost import period
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.quantize.quantize import quantize
 from tests.hw.golden import blocks, numbers, product
@@ -47,6 +49,22 @@ def test_a_dense_layer_takes_values_side_by_side_at_the_pace_of_its_array(shape,
     assert stream(dut, given, stall_i=0.3, stall_o=0.3) == wanted
     left = cycles(dut, given)[1][9::10]
     assert (left[-1] - left[4]) / 5 == vector_cycles(layer, shape)
+
+
+@pytest.mark.parametrize(("sizes", "k", "shape"), [
+    ((6, 8), 1, ArrayShape(2, 3, 1)), ((8, 8), 4, ArrayShape(2, 1, 1)), ((16, 16), 4, ArrayShape(2, 1, 1)),
+    ((5, 9), 1, ArrayShape(3, 5, 1)), ((24, 8), 8, ArrayShape(1, 3, 1))])
+def test_vectors_come_in_the_period_that_is_played(sizes, k, shape):
+    """Short ones wait for a bank, longer than their array would take them."""
+    inputs, outputs = sizes
+    layer = Linear("linear", inputs, outputs, product(-(-outputs // k), -(-inputs // k), k), False)
+    plan = LayerPlan(shape, 0, shape.multipliers(k), 0, IN_TURN)
+    dut = LinearLayer(layer, program=layer_program(layer, shape, IN_TURN))
+    given = [block for row in numbers(layer.input_format, 34, inputs) for block in blocks([row[None]], k)]
+    left = cycles(dut, given)[1][-(-outputs // k) - 1::-(-outputs // k)]
+    played, _, turn = period([plan.alone(layer)], [0])
+    assert played >= vector_cycles(layer, shape) and 12 % turn == 0
+    assert (left[-1] - left[-13]) / 12 == played
 
 
 @pytest.mark.parametrize("stalls", [(0.0, 0.0), (0.4, 0.4)])
