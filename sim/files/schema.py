@@ -114,7 +114,7 @@ class Null(Rule):
     """null, or what another rule says."""
 
     def __init__(self, rule: Rule) -> None:
-        own = {"schema": rule._own} if rule._own else {}
+        self.rule, own = rule, {"schema": rule._own} if rule._own else {}
         super().__init__(f"null or {rule.words}", "nullable" if own else "",
                          lambda: {"type": "nullable", "schema": rule.schema}, **own)
 
@@ -130,6 +130,7 @@ class Listing(Rule):
     """A list whose elements keep to a rule."""
 
     def __init__(self, rule: Rule, least: int = 0, most: int = 10_000_000) -> None:
+        self.rule = rule
         words = f"a list of {least} elements" if least == most else "a list" + (
             f" of at least {least} elements" if least else "")
         super().__init__(words, "list", lambda: {"type": "list", "items_schema": rule.schema},
@@ -140,6 +141,7 @@ class Mapped(Rule):
     """An object of any keys whose values keep to a rule."""
 
     def __init__(self, rule: Rule) -> None:
+        self.rule = rule
         super().__init__("an object", "dict", lambda: {"type": "dict", "values_schema": rule.schema})
 
 
@@ -154,9 +156,11 @@ class Table(Rule):
 
     def __init__(self, members: Mapping[str, Rule], optional: Mapping[str, Rule] | None = None, *,
                  open: bool = False) -> None:
+        self.members, self.optional = members, optional or {}
+
         def inner() -> "CoreSchema":
             fields: Any = {name: {"type": "typed-dict-field", "schema": rule.schema, "required": name in members}
-                           for name, rule in {**members, **(optional or {})}.items()}
+                           for name, rule in {**members, **self.optional}.items()}
             return {"type": "typed-dict", "fields": fields, "extra_behavior": "allow" if open else "forbid"}
 
         super().__init__("an object", "dict", inner)
@@ -166,7 +170,7 @@ class Kinds(Rule):
     """An object whose member ``key`` says which of the tables it keeps to."""
 
     def __init__(self, key: str, tables: Mapping[str, Rule]) -> None:
-        named = Table({key: Choice(tuple(tables))}, open=True)
+        self.tables, named = tables, Table({key: Choice(tuple(tables))}, open=True)
         super().__init__("an object", "", lambda: {"type": "chain", "steps": [
             named.schema, _called(lambda value: tables[value[key]])]})
 
@@ -175,6 +179,8 @@ class Where(Rule):
     """Another rule, and a condition of the whole value, which ``what`` says."""
 
     def __init__(self, rule: Rule, condition: Callable[[Any], bool], what: str) -> None:
+        self.rule = rule
+
         def check(value: Any) -> Any:
             from pydantic_core import PydanticCustomError
 
@@ -190,6 +196,7 @@ class Later(Rule):
     """A rule that is found when it is needed: one that contains itself."""
 
     def __init__(self, rule: Callable[[], Rule]) -> None:
+        self.rule = rule
         super().__init__("", "", lambda: _called(lambda value: rule()))
 
 

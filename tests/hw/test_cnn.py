@@ -106,7 +106,7 @@ def affordable(network, budget):
 
 def pixels(image, top):
     """The beats of an image, some pixels side by side."""
-    return blocks([image.reshape(-1, top.pixels * image.shape[-1])], top.input_block)
+    return blocks([image.reshape(-1, top.entries[0].pixels * image.shape[-1])], top.input_block)
 
 
 @pytest.mark.parametrize("seed", [*range(FAST), *(pytest.param(seed, marks=pytest.mark.soak)
