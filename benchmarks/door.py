@@ -1,4 +1,4 @@
-"""Strangers' models at the door: ONNX's own tests, imported and computed in integers, each right or refused."""
+"""Strangers' models at the door: ONNX's own tests and torch programs in other words, each right or refused."""
 import tempfile
 import traceback
 import warnings
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
+from benchmarks import torch_programs
 from circulant.sim.error.error_bound import error_bound
 from circulant.sim.refusal import Refusal
 from circulant.training import export, from_onnx
@@ -70,6 +71,7 @@ def measure(note: Callable[[str], None]) -> dict[str, Any]:
             note(f"{each.name}: {each.outcome}{f' ({each.reason})' if each.reason else ''}")
         counts = Counter(each.outcome for each in outcomes)
         found[title] = {outcome: counts[outcome] for outcome in OUTCOMES}
+    found["torch"] = torch_programs.counted(note)
     found["table"] = {title: ", ".join(f"{count} {outcome}" for outcome, count in counted.items())
                       for title, counted in found.items() if title != "benchmark"}
     return found

@@ -535,8 +535,12 @@ def _error(found: Any, wanted: Any, several: bool) -> Any:
     return np.abs(found.real - wanted)
 
 
-def counted() -> dict[str, int]:
-    """How many programs there are, and how many fare in each way."""
-    found = [judge(each).status for each in PROGRAMS]
+def counted(note: Callable[[str], None] = lambda text: None) -> dict[str, int]:
+    """How many programs there are, and how many fare in each way; each is noted."""
+    found = []
+    for each in PROGRAMS:
+        verdict = judge(each)
+        found.append(verdict.status)
+        note(f"{each.name}: {verdict.status}{f' ({verdict.note})' if verdict.note else ''}")
     return {"programs": len(found), "right": found.count("right"), "refused": found.count("refused"),
             "wrong": found.count("wrong"), "tracebacks": found.count("traceback")}

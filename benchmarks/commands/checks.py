@@ -30,10 +30,11 @@ def _fuzz(path: str | None, **options: Any) -> None:
 @main.command("door", epilog="Example: python -m benchmarks door --json -")
 @as_json
 def _door(path: str | None) -> None:
-    """Tests of the onnx package, imported and computed in integers: each right, within its bound, or refused."""
+    """Tests of the onnx package, and torch programs in other words: each right, within its bound, or refused."""
     figures = door.measure(note)
     show(figures, path)
-    if any(figures[title][fault] for title in ("onnx_node", "onnx_converted") for fault in ("wrong", "tracebacks")):
+    titles = ("onnx_node", "onnx_converted", "torch")
+    if any(figures[title][fault] for title in titles for fault in ("wrong", "tracebacks")):
         raise SystemExit(1)
 
 

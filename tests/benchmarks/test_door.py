@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import circulant
-from benchmarks import door
+from benchmarks import door, torch_programs
 from circulant.sim.refusal import Refusal
 from circulant.training import export
 
@@ -79,3 +79,17 @@ def test_an_output_of_another_shape_is_wrong(cases):
     case = cases["test_relu"]
     found = door.judged(replace(case, expected={name: array[:, :2] for name, array in case.expected.items()}))
     assert found.reason == "y: the shape (3, 4, 5), expected (3, 2, 5)"
+
+
+def test_the_figures_are_of_nodes_files_and_torch_programs(cases, monkeypatch):
+    monkeypatch.setattr(door, "node_cases", lambda: [cases["test_relu"], cases["test_Conv3d"]])
+    monkeypatch.setattr(door, "converted_cases", lambda: [cases["test_Linear"]])
+    monkeypatch.setattr(torch_programs, "PROGRAMS", [
+        each for each in torch_programs.PROGRAMS if each.name in ("batch_norm_first", "squeeze_excite")])
+    said = []
+    found = door.measure(said.append)
+    assert found["onnx_node"] == {"right": 1, "refused": 1, "wrong": 0, "tracebacks": 0}
+    assert found["onnx_converted"] == {"right": 1, "refused": 0, "wrong": 0, "tracebacks": 0}
+    assert found["torch"] == {"programs": 2, "right": 1, "refused": 1, "wrong": 0, "tracebacks": 0}
+    assert found["table"]["torch"] == "2 programs, 1 right, 1 refused, 0 wrong, 0 tracebacks"
+    assert len(said) == 5 and any(each.startswith("squeeze_excite: refused (") for each in said)
