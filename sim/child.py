@@ -41,6 +41,7 @@ def started(command: Sequence[str | Path], *, step: str, folder: Path | None = N
     Raises:
         ToolError: when it cannot be started.
     """
+    _tell()
     try:
         process = subprocess.Popen([str(word) for word in command], cwd=folder, env=environment, text=True,
                                    errors="replace", stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
@@ -101,8 +102,9 @@ def _follow(parent: BaseProcess) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _tell(word: str) -> None:
-    """Tell the guard of a group; the first one starts it. Where it cannot start, or was killed, all goes on without."""
+def _tell(word: str = "") -> None:
+    """Tell the guard of a group; the first call starts it, before there is a group that could be left. Where it cannot
+    start, or was killed, all goes on without."""
     with _LOCK, suppress(OSError):
         if (guard := _GUARDS.get(os.getpid())) is None:
             guard = subprocess.Popen([sys.executable, "-I", "-S", str(GUARD)], cwd="/", stdin=subprocess.PIPE,
@@ -111,7 +113,8 @@ def _tell(word: str) -> None:
             _GUARDS[os.getpid()] = guard
             atexit.register(_dismiss, guard)
         assert guard.stdin is not None
-        guard.stdin.write(f"{word}\n".encode())
+        if word:
+            guard.stdin.write(f"{word}\n".encode())
 
 
 def _dismiss(guard: subprocess.Popen[bytes]) -> None:
