@@ -4,28 +4,16 @@ from functools import reduce, singledispatch
 
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
-from circulant.sim.kinds.difference import Difference
 from circulant.sim.kinds.elementwise import Elementwise
 from circulant.sim.kinds.maximum import Maximum
 from circulant.sim.kinds.minimum import Minimum
-from circulant.sim.kinds.product import Product
 
 
 @singledispatch
 def exact(layer: Elementwise, values: Sequence[Value]) -> Value:
-    """The value of a kind for those of its sources, before it is rounded; here their sum."""
-    first, *others = values
-    return sum(others, first)
-
-
-@exact.register
-def _(layer: Difference, values: Sequence[Value]) -> Value:
-    return values[0] - values[1]
-
-
-@exact.register
-def _(layer: Product, values: Sequence[Value]) -> Value:
-    return values[0] * values[1]
+    """The value of a kind for those of its sources, before it is rounded."""
+    found: Value = layer.combined(values)
+    return found
 
 
 @exact.register

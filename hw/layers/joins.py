@@ -22,8 +22,8 @@ from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.unit import FLYING, SLACK, Site, unit
 from circulant.sim.golden.residual import Residual
+from circulant.sim.kinds.add import Add
 from circulant.sim.kinds.concat import Concat
-from circulant.sim.kinds.difference import Difference
 from circulant.sim.kinds.elementwise import Elementwise
 from circulant.sim.kinds.maximum import Maximum
 from circulant.sim.kinds.minimum import Minimum
@@ -46,19 +46,9 @@ def waiting(beats: int, beside: int) -> int:
 
 @singledispatch
 def exact(layer: Elementwise | Residual, values: Sequence[Value]) -> Value:
-    """The value of a kind for those of its sources, before it is rounded; here their sum."""
-    first, *others = values
-    return sum(others, first)
-
-
-@exact.register
-def _(layer: Difference, values: Sequence[Value]) -> Value:
-    return values[0] - values[1]
-
-
-@exact.register
-def _(layer: Product, values: Sequence[Value]) -> Value:
-    return values[0] * values[1]
+    """The value of a kind for those of its sources, before it is rounded."""
+    found: Value = (layer.combined if isinstance(layer, Elementwise) else Add.combined)(values)
+    return found
 
 
 @exact.register

@@ -18,6 +18,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
 from circulant.sim.kinds.concat import Concat
 from circulant.sim.kinds.elementwise import Elementwise
+from circulant.sim.shape.kinds import unknown
 
 __all__ = ["Passing", "depths", "forked", "latencies", "passing"]
 
@@ -111,7 +112,7 @@ def forked(leaves: Cycles, size: int, k: int, sizes: Sequence[int]) -> list[Cycl
 @singledispatch
 def joined(layer: object, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
     """The ``turns`` and ``begins`` of a join, see `Passing`, and how many cycles later its own blocks leave."""
-    raise NotImplementedError
+    raise unknown(layer, "joined")
 
 
 @joined.register

@@ -1,5 +1,7 @@
 """The sum of vectors, steps or images (He et al. 2016), with or without a ReLU behind it."""
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from circulant.sim.arith.fixed import Format
@@ -16,7 +18,7 @@ class _Sum(Places):
 
     @staticmethod
     def combined(values: Sequence[Any]) -> Any:
-        return sum(values)
+        return reduce(operator.add, values)
 
 
 class Add(_Sum, Elementwise):

@@ -44,7 +44,7 @@ class Places(Join, SameSize):
 
     @staticmethod
     def combined(values: Sequence[Any]) -> Any:
-        """Integers from integers, or reals from reals."""
+        """Integers from integers, reals from reals; of what is no maximum, signals from signals."""
         raise NotImplementedError
 
     @classmethod
@@ -52,15 +52,15 @@ class Places(Join, SameSize):
         """The least and greatest that it makes of values between two ends; here of what grows with each of them."""
         return np.asarray(cls.combined(low)), np.asarray(cls.combined(high))
 
-    @staticmethod
-    def bits(widths: Sequence[int]) -> int:
+    @classmethod
+    def bits(cls, widths: Sequence[int]) -> int:
         """Bits of what it makes of values of these widths."""
-        return max(widths) + (len(widths) - 1).bit_length()
+        return max(widths) + (0 if cls.chooses else (len(widths) - 1).bit_length())
 
     @classmethod
     def reach(cls, peaks: Sequence[float]) -> float:
         """The greatest magnitude for values up to these."""
-        return sum(peaks)
+        return max(peaks) if cls.chooses else sum(peaks)
 
     @classmethod
     def point(cls, fracs: Sequence[int]) -> int:

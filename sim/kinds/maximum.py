@@ -21,14 +21,6 @@ class _Maximum(Places):
     def combined(values: Sequence[Any]) -> Any:
         return np.maximum.reduce(values)
 
-    @staticmethod
-    def bits(widths: Sequence[int]) -> int:
-        return max(widths)
-
-    @classmethod
-    def reach(cls, peaks: Sequence[float]) -> float:
-        return max(peaks)
-
 
 class Maximum(_Maximum, Elementwise):
     """y = max x_i, or max(0, …)."""

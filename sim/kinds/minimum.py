@@ -21,14 +21,6 @@ class _Minimum(Places):
     def combined(values: Sequence[Any]) -> Any:
         return np.minimum.reduce(values)
 
-    @staticmethod
-    def bits(widths: Sequence[int]) -> int:
-        return max(widths)
-
-    @classmethod
-    def reach(cls, peaks: Sequence[float]) -> float:
-        return max(peaks)
-
 
 class Minimum(_Minimum, Elementwise):
     """y = min x_i, or max(0, …)."""

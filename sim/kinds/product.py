@@ -29,8 +29,8 @@ class _Product(Places):
         corners = [one * other for one in (low[0], high[0]) for other in (low[1], high[1])]
         return np.minimum.reduce(corners), np.maximum.reduce(corners)
 
-    @staticmethod
-    def bits(widths: Sequence[int]) -> int:
+    @classmethod
+    def bits(cls, widths: Sequence[int]) -> int:
         return sum(widths)
 
     @classmethod

@@ -22,33 +22,38 @@ ERRORS = 2
 """Standard errors by which an accuracy must exceed that of guessing."""
 
 
-@torch.no_grad()
 def guess(data: Samples, task: Task) -> float | None:
     """The metric on the test set of one output for all samples, the best that targets alone tell: the most frequent
     class, the mean of numbers, all labels, no symbol. None where loss and metric are functions of the user, whose
     outputs may be anything."""
-    with torch.random.fork_rng(devices=[]):  # A loader may draw.
-        batches = list(part_of(data, "test", torch.device("cpu")).batches(1024))
-    constant = task.constant(batches)
-    if constant is None:
-        return None
-    axes = [(*batch.x.shape[:2 if task.per_step or task.kind == "ctc" else 1], len(constant)) for batch in batches]
-    found = task.figure([task.tally(constant.expand(shape), batch) for shape, batch in zip(axes, batches, strict=True)])
-    return round(found, DIGITS) + 0.0
+    return _guess(data, task)[0]
 
 
 def chance(score: float, data: Samples, task: Task) -> str:
     """A score and that of guessing, in words, where it is no better; else nothing. An accuracy must be better by two
     standard errors."""
-    if (least := guess(data, task)) is None:
+    least, count = _guess(data, task)
+    if least is None:
         return ""
-    margin = 0.0
-    if task.metric == "accuracy":
-        count = sum(len(batch.x) for batch in part_of(data, "test", torch.device("cpu")).batches(1024))
-        margin = ERRORS * math.sqrt(least * (1 - least) / count)
+    margin = ERRORS * math.sqrt(least * (1 - least) / count) if task.metric == "accuracy" else 0.0
     if (score - least if task.higher_is_better else least - score) > margin:
         return ""
     return f"{words(task.metric)} {shown(task.metric, score)} where guessing has {shown(task.metric, least)}"
+
+
+@torch.no_grad()
+def _guess(data: Samples, task: Task) -> tuple[float | None, int]:
+    """`guess`, and the number of samples. The set is read once, and its inputs are not kept."""
+    with torch.random.fork_rng(devices=[]):  # A loader may draw.
+        batches = [batch._replace(x=batch.x[..., :0].clone())
+                   for batch in part_of(data, "test", torch.device("cpu")).batches(1024)]
+    count = sum(len(batch.x) for batch in batches)
+    constant = task.constant(batches)
+    if constant is None:
+        return None, count
+    axes = [(*batch.x.shape[:2 if task.per_step or task.kind == "ctc" else 1], len(constant)) for batch in batches]
+    found = task.figure([task.tally(constant.expand(shape), batch) for shape, batch in zip(axes, batches, strict=True)])
+    return round(found, DIGITS) + 0.0, count
 
 
 def notes(history: Sequence[Mapping[str, Any]], guessed: str, epochs: int, search: int = 0) -> list[str]:
