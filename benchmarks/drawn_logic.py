@@ -8,15 +8,23 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.synthesis import counts
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.synthesis import counts, occupied
 from circulant.boards.synthesis import synthesize
 from circulant.experiment import Experiment, load
 from circulant.hw import Design, generate
+from circulant.hw.cost_table import Candidates, CostTable
+from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.plan import plan
+from circulant.hw.resources import inventory
 from circulant.run.untrained import untrained
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.training.settings import CompressionSettings
 
-__all__ = ["FAMILY", "KEPT", "PARTS", "Candidate", "candidates", "experiment", "made", "measure", "read"]
+__all__ = ["FAMILY", "KEPT", "PARTS", "Candidate", "candidates", "errors", "experiment", "made", "measure", "read"]
 
 FAMILY = "ecp5"
 PARTS = {"fitted": (27, 20), "held_out": (26, 28)}
@@ -94,6 +102,32 @@ def read(path: Path = KEPT) -> dict[str, list[dict[str, Any]]]:
     """The measured candidates, by `PARTS`."""
     found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text("utf-8"))
     return found
+
+
+def errors() -> dict[str, NDArray[np.float64]]:
+    """The relative errors of DSP blocks and block RAMs against the planner, and of look-up tables and flip-flops
+    against Yosys, of each measured candidate that was held out."""
+    off: dict[str, list[float]] = {name: [] for name in ("dsp", "bram", "lut", "ff")}
+    for row in read()["held_out"]:
+        candidate = Candidate(**row["candidate"])
+
+        def uniform(k: int, weights: int, activations: int, candidate: Candidate = candidate) -> Network:
+            return untrained(experiment(replace(candidate, recurrent=k, linear=k, weight_bits=weights,
+                                                activation_bits=activations)), saturated=False)
+
+        table = CostTable(uniform, sorted({candidate.recurrent, candidate.linear}), family=FAMILY, profile=FAMILY)
+        costs = table.cost(Candidates(
+            {candidate.kind: np.array([candidate.recurrent]), "linear": np.array([candidate.linear])},
+            weight_bits=np.array([candidate.weight_bits]), activation_bits=np.array([candidate.activation_bits]),
+            multipliers=np.array([candidate.multipliers])))
+        network = untrained(experiment(candidate), saturated=False)
+        demand = FAMILIES[FAMILY].demand(inventory(network, plan(network, candidate.multipliers), profile=FAMILY))
+        truth = row["found"]
+        for name, mine, its in (("dsp", costs.dsps[0], demand.dsps), ("bram", costs.block_rams[0], demand.block_rams),
+                                ("lut", costs.luts[0], occupied(FAMILY, truth)),
+                                ("ff", costs.flip_flops[0], truth["flip_flops"])):
+            off[name].append(float(mine / its - 1) if its else float(mine > 0))
+    return {name: np.array(each) for name, each in off.items()}
 
 
 if __name__ == "__main__":

@@ -3,13 +3,11 @@ import random
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.designs import DESIGNS, Shape, of_shape
 from benchmarks.mutation.extreme import extreme
-from benchmarks.toggles import FILE, Toggles, instrumented
 from circulant.hw import generate, writes
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome, Played
@@ -46,22 +44,16 @@ EXCHANGES = 5
 class Soaked:
     """A design in its simulator, and what has been played so far.
 
-    Parameters:
-        toggles: whether it is noted what each register does.
-
     Raises:
         circulant.sim.refusal.Refusal: when Verilator is missing.
     """
 
-    def __init__(self, name: str, folder: Path, seed: int, *, toggles: bool = False) -> None:
+    def __init__(self, name: str, folder: Path, seed: int) -> None:
         network, shape = of_shape(name, SOAKED[name]), SOAKED[name]
         image = network.flow.grid is not None
         drawn = exercise(network, IMAGES if image else SEQUENCES, steps=STEPS, seed=seed)
         design = generate(network, **shape.options, objective="throughput")
         self._manifest = Manifest.load(design.write(folder / name))
-        self._toggles = Toggles() if toggles else None
-        if toggles:
-            self._manifest = _noting(self._manifest)
         self._tools, self._random, self._seed = find(), random.Random(seed), seed
         self._built = build(self._manifest, self._tools)
         self._played, _, _ = planned(self._manifest, drawn.vectors, None)
@@ -96,8 +88,7 @@ class Soaked:
             run = Run("after resets", (rng.randrange(count),) * MOMENTS, moments=moments)
             self.resets += MOMENTS
         job = job_of(self._manifest, (run,), self._played, None)
-        outcome = drive(self._manifest, self._tools, self._built.folder, job, lambda stage, done, total: None,
-                        look=self._look)
+        outcome = drive(self._manifest, self._tools, self._built.folder, job, lambda stage, done, total: None)
         self._count(job, outcome, self._played)
         self.seconds += time.perf_counter() - start
 
@@ -113,10 +104,6 @@ class Soaked:
             self.first = self.first or ("a state that was read differs" if wrong else "")
         self.exchanges += 1
 
-    def _look(self, folder: Path) -> None:
-        if self._toggles is not None:
-            self._toggles.add((folder / FILE).read_text())
-
     def _count(self, job: Job, outcome: Outcome, played: Played) -> None:
         check.require_stream_rules(job, outcome, self._manifest.output, played)
         found = check.compare(job, outcome, self._manifest.output, played)
@@ -126,41 +113,30 @@ class Soaked:
         self.first = self.first or str(found.first or "")
 
     def figures(self) -> dict[str, Any]:
-        seen = {"toggles": self._toggles.figures()} if self._toggles else {}
         return {name: getattr(self, name) for name in ("words", "mismatches", "first", "cycles", "rounds", "resets",
-                                                       "exchanges", "seconds")} | {"coverage": self.coverage.as_json(),
-                                                                                   **seen}
+                                                       "exchanges", "seconds")} | {"coverage": self.coverage.as_json()}
 
     def __str__(self) -> str:
         reached, points = (sum(each.values()) for each in (self.coverage.reached, self.coverage.points))
         return (f"{self.words:,} words, {self.mismatches} mismatches, {self.cycles:,} cycles, {self.resets:,} resets"
                 f"{f', {self.exchanges} exchanges of networks and states' if self._session else ''}; "
-                f"{reached} of {points} points; {f'{self._toggles}; ' if self._toggles else ''}{self.seconds:.0f} s")
-
-
-def _noting(manifest: Manifest) -> Manifest:
-    """The design whose Verilog notes what its registers do."""
-    (verilog,) = manifest.verilog
-    path = verilog.with_name("noting.sv")
-    path.write_text(instrumented(verilog.read_text(), manifest.top, manifest.reset))
-    return replace(manifest, verilog=(path,))
+                f"{reached} of {points} points; {self.seconds:.0f} s")
 
 
 def measure(names: tuple[str, ...] = tuple(SOAKED), *, words: int, seed: int = 1, seconds: float = float("inf"),
-            toggles: bool = False, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Play all designs for about as many cycles each, until so many words have been compared: figures and a table.
 
     Parameters:
         words: of all designs together.
         seed: of samples, stalls and resets.
         seconds: after which no further round begins.
-        toggles: whether it is noted what each register does, see `benchmarks.toggles`.
     """
     with tempfile.TemporaryDirectory(prefix="circulant-soak-") as folder:
         soaked = []
         for name in names:
             note(f"{name}: compiles")
-            soaked.append(Soaked(name, Path(folder), seed, toggles=toggles))
+            soaked.append(Soaked(name, Path(folder), seed))
         start = time.perf_counter()
         while sum(each.words for each in soaked) < words and time.perf_counter() - start < seconds:
             least = min(soaked, key=lambda each: each.cycles)

@@ -70,7 +70,6 @@ def _shapes(path: str | None, names: tuple[str, ...]) -> None:
 @click.option("--words", default=1_000_000, show_default=True, help="Of all designs together.")
 @click.option("--seed", default=1, show_default=True, help="Of samples, stalls and resets.")
 @click.option("--seconds", default=float("inf"), help="After which no further round begins.  [default: no limit]")
-@click.option("--toggles", is_flag=True, help="Note which bits of registers rise and fall, and which counters wrap.")
 @as_json
 def _soak(path: str | None, names: tuple[str, ...], **options: Any) -> None:
     """Designs under Verilator with random stalls and resets, each word against the golden model."""

@@ -5,11 +5,10 @@ from typing import Any
 
 import click
 
-from benchmarks import asic, boards, estimate, logic, place, synthesis
+from benchmarks import asic, boards, estimate, logic, synthesis
 from benchmarks.commands.group import as_json, main, note, show
 from circulant.boards.asic.cells.catalogue import known
 from circulant.boards.asic.simulation import SIMULATORS
-from circulant.boards.placement import DEVICES
 
 
 @main.command("estimate", epilog="Example: python -m benchmarks estimate --json docs/measured/estimate.json")
@@ -58,16 +57,6 @@ def _logic(path: str | None, families: tuple[str, ...], only: tuple[str, ...], k
         click.echo(json.dumps({family: logic.fit(family, kept or logic.LOGIC) for family in families}, indent=1))
         return
     show(logic.measure(families, only=only, kept=kept, note=note), path)
-
-
-@main.command("place", epilog="Example: python -m benchmarks place --json -")
-@click.option("--device", type=click.Choice(list(DEVICES)), default="LFE5U-85F", show_default=True)
-@click.option("--mhz", default=110.0, show_default=True, help="Clock that nextpnr is asked for.")
-@click.option("--seed", default=1, show_default=True, help="Of nextpnr.")
-@as_json
-def _place(path: str | None, **options: Any) -> None:
-    """The engine with 14 lanes placed and routed on an ECP5: the clock that it reaches."""
-    show(place.measure(**options), path)
 
 
 @main.command("boards", epilog="Example: python -m benchmarks boards --design icebreaker-digits --json -")

@@ -1,14 +1,12 @@
 """Commands that measure generated designs under Verilator: cycles, seconds, and other generators beside them."""
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from benchmarks import cnn, cnntable, designs, rnn, stacks
+from benchmarks import cnn, designs, stacks
 from benchmarks.commands.group import as_json, main, note, show
-from circulant.sim.files.writing import atomic_bytes
 
 
 @main.command("generation", epilog="Example: python -m benchmarks generation --design lstm-k8 --json -")
@@ -47,57 +45,6 @@ def _cnn(path: str | None, **options: Any) -> None:
     show(cnn.measure(**options), path)
 
 
-@main.command("cnn-table", epilog="Example: python -m benchmarks cnn-table docs/measured/cnn-*.json "
-                                  "--write docs/results.md")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Replace the table of this document, docs/results.md; else it is shown.")
-def _cnn_table(files: tuple[Path, ...], into: Path | None) -> None:
-    """The table of networks over images beside CirCNN's, from the JSON of `cnn`."""
-    found = cnntable.load(files)
-    if into is not None:
-        cnntable.write(into, found)
-    else:
-        click.echo(cnntable.document(found))
-
-
-_SHAPE = [
-    click.option("--cell", type=click.Choice(["lstm", "gru"]), default="lstm", show_default=True,
-                 help="An LSTM with peepholes, or torch's GRU."),
-    click.option("--inputs", default=153, show_default=True),
-    click.option("--hidden", default=1024, show_default=True),
-    click.option("--projection", default=None, type=int, help="Of an LSTM; 0 for none.  [default: 512]"),
-    click.option("--block", default=16, show_default=True, help="Block size."),
-    click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060."),
-    click.option("--weight-bits", default=12, show_default=True),
-    click.option("--activation-bits", default=16, show_default=True),
-    click.option("--seed", default=0, show_default=True),
-    as_json,
-]
-
-
-def _recurrent(function: Callable[..., None]) -> Callable[..., None]:
-    """The options of a recurrent layer."""
-    for option in reversed(_SHAPE):
-        function = option(function)
-    return function
-
-
-def _options(options: dict[str, Any]) -> dict[str, Any]:
-    if options["projection"] is None:
-        options["projection"] = 512 if options["cell"] == "lstm" else 0
-    return options
-
-
-@main.command("rnn", epilog="Example: python -m benchmarks rnn --cell lstm --block 8 --json -")
-@click.option("--steps", default=24, show_default=True, help="Of a sequence.")
-@click.option("--streams", default=3, show_default=True, help="Interleaved sequences of the second design.")
-@_recurrent
-def _rnn(path: str | None, **options: Any) -> None:
-    """A recurrent layer at the papers' scale: cycles per step under Verilator, single stream and interleaved."""
-    show(rnn.measure(**_options(options)), path)
-
-
 @main.command("stacks", epilog="Example: python -m benchmarks stacks --levels 6 --predict --json -")
 @click.option("--shape", "shapes", multiple=True, type=click.IntRange(1, len(stacks.SHAPES)),
               help="Only this one, by its number; may be given several times.")
@@ -128,14 +75,3 @@ def _stacks(path: str | None, chart: bool, **options: Any) -> None:
     if any(each.get("mismatches") for each in figures["stacks"]):
         raise SystemExit(1)
 
-
-@main.command("schedule", epilog="Example: python -m benchmarks schedule --picture docs/images/schedule-lstm-1024.png")
-@click.option("--streams", default=1, show_default=True, help="Interleaved sequences.")
-@click.option("--picture", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the Gantt chart into this PNG.")
-@_recurrent
-def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
-    """When each unit of such a layer works on a step, as it is planned; nothing is generated."""
-    figures, drawn = rnn.schedule(**_options(options))
-    show(figures, path)
-    if picture is not None:
-        atomic_bytes(picture, drawn)

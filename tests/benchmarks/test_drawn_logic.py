@@ -4,7 +4,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from benchmarks import explore
+from benchmarks import drawn_logic
 from benchmarks.drawn_logic import PARTS, candidates, read
 from circulant.boards.estimate.measured import measured
 
@@ -22,10 +22,10 @@ def test_no_candidate_is_fitted_and_held_out():
 
 
 def test_the_estimate_of_a_candidate_that_was_held_out(monkeypatch):
-    """The worst one; ``python -m benchmarks explore`` has all."""
+    """The worst one; `benchmarks.drawn_logic.errors` has all."""
     some = {"held_out": read()["held_out"][20:21]}
-    monkeypatch.setattr(explore, "read", lambda: some)
-    errors = explore.errors()
+    monkeypatch.setattr(drawn_logic, "read", lambda: some)
+    errors = drawn_logic.errors()
     assert not errors["dsp"].any() and not errors["bram"].any()
     assert errors["lut"] == pytest.approx(measured()["recurrent"]["luts"]["worst"], abs=1e-4), "as users are told"
     assert np.abs(errors["ff"]).max() < 0.16
