@@ -1,14 +1,19 @@
 """The rows of docs/results.md: those of shipped experiments, each trained with several seeds, and what to reach."""
 import json
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from circulant.experiment import load
 
-__all__ = ["EXPERIMENTS", "FOLDER", "TITLES", "Row", "Target", "rows"]
+__all__ = ["EXPERIMENTS", "FOLDER", "TITLES", "Entry", "Row", "Target", "campaign", "rows"]
 
 FOLDER = Path("runs/results")
+
+CAMPAIGN = Path(__file__).with_name("campaign.toml")
 
 TITLES = {
     "fsdd-gru": "Spoken digits (FSDD), GRU 32 → 64 → 10",
@@ -144,6 +149,7 @@ class Row:
         sets: keys of the experiment that it changes.
         base: label of the row whose dense model it starts from, with the same seed; empty: it trains its own.
         against: label of the row with whose score its own is compared.
+        bound: what it has to reach; None for what `TARGETS` says.
     """
 
     experiment: str
@@ -151,11 +157,12 @@ class Row:
     sets: tuple[str, ...] = ()
     base: str = "start"
     against: str = "start"
+    bound: Target | None = None
 
     @property
     def target(self) -> Target:
         """The bound that it has to reach."""
-        return TARGETS.get((self.experiment, self.label), Target())
+        return self.bound or TARGETS.get((self.experiment, self.label), Target())
 
     def folder(self, seed: int, below: Path = FOLDER) -> Path:
         """Its run folder."""
@@ -183,6 +190,39 @@ def rows(experiment: str) -> Iterator[Row]:
     for row in _others(experiment):
         direct = "training.method=direct" in row.sets  # Whatever the others are.
         yield replace(row, against="dense") if twin and row.base and not direct else row
+    yield from (entry.row for entry in campaign() if entry.own and entry.row.experiment == experiment)
+
+
+class Entry(NamedTuple):
+    """A row of a campaign.
+
+    Members:
+        why: what it is to find out.
+        own: whether the file says its settings, or its label those of a shipped row.
+    """
+
+    row: Row
+    seeds: tuple[int, ...]
+    why: str
+    own: bool
+
+
+@cache
+def campaign(path: Path = CAMPAIGN) -> tuple[Entry, ...]:
+    """The rows of a campaign, in its order."""
+    document = tomllib.loads(path.read_text("utf-8"))
+    entries = []
+    for given in document["row"]:
+        experiment, label, own = given["experiment"], given["label"], "base" in given
+        if own:
+            sets = (each for name in given.get("sets", ()) for each in document["sets"][name])
+            row = Row(experiment, label, (*sets, *given.get("settings", ())), base=given["base"],
+                      against=given.get("against", "start"), bound=Target(given.get("score"), given.get("loss")))
+        else:
+            row = next(row for row in (Row(experiment, "start", START, base=""), *_others(experiment))
+                       if row.label == label)
+        entries.append(Entry(row, tuple(given["seeds"]), given["why"], own))
+    return tuple(entries)
 
 
 def _others(experiment: str) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from circulant.experiment import load, parse
 from circulant.sim import artifact
 from circulant.training.settings.training import renamed
 
-__all__ = ["KEPT", "keep", "record"]
+__all__ = ["KEPT", "keep", "place", "record"]
 
 KEPT = Path("docs/measured/results")
 KIND, VERSION = "circulant-training", 1
@@ -25,7 +25,7 @@ def record(row: Row, seed: int, below: Path = FOLDER, kept: Path | None = KEPT) 
 
     A record of other settings than the row has now is left out, with a word about it.
     """
-    paths = [row.folder(seed, below) / "training.json", *([_place(row, seed, kept)] if kept else [])]
+    paths = [row.folder(seed, below) / "training.json", *([place(row, seed, kept)] if kept else [])]
     for path in paths:
         if path.exists():
             found = artifact.read_json(path, KIND, VERSION)
@@ -48,10 +48,11 @@ def keep(row: Row, seed: int, below: Path = FOLDER, kept: Path = KEPT) -> None:
         found["history"] = [{key: value for key, value in epoch.items() if key != "matrices"}
                             for epoch in found["history"]]
         del found["hash"]
-        artifact.write_json(_place(row, seed, kept), KIND, VERSION, found)
+        artifact.write_json(place(row, seed, kept), KIND, VERSION, found)
 
 
-def _place(row: Row, seed: int, kept: Path) -> Path:
+def place(row: Row, seed: int, kept: Path) -> Path:
+    """The file of a kept record."""
     return kept / row.experiment / f"{row.label}-s{seed}.json"
 
 

@@ -3,12 +3,13 @@ from pathlib import Path
 
 import click
 
-from benchmarks import alternatives, defaults, digits, golden, results
+from benchmarks import alternatives, campaign, defaults, digits, golden, results
 from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
 from circulant.sim.files.writing import atomic_bytes
 
+main.add_command(campaign.command)
 add("digits", digits.measure, "The main job, from torch to Verilator.")
 add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
 
