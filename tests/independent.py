@@ -247,9 +247,52 @@ def scale(e, arrays, x):
                              arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
 
 
+def norm(e, arrays, x):
+    n, z, y = len(x), e["normal"], e["output_format"]
+    v, u = sum(a * a for a in x), x
+    if e["mode"] == "layer":
+        v, u = n * v - sum(x) ** 2, [n * a - sum(x) for a in x]
+    v += e["epsilon"]
+    h = (v.bit_length() + 1) // 2
+    m = v * 2 ** 18 // 4 ** h
+    start = math.floor(2 ** 10 / math.sqrt((m // 2 ** 10 + 0.5) / 256) + 0.5)
+    root = round_shift(start * round_shift(3 * 2 ** 38 - m * start * start, 20), 13)
+    z_frac = e["normal"]["frac"]
+    return each(lambda u, g, b: sat(round_shift(
+        sat(round_shift(u * root, 16 + h - z_frac), z["width"]) * g, z_frac + e["factor"]["frac"] - y["frac"]) + b,
+        y["width"]), u, arrays[f"{e['name']}.gain"], arrays[f"{e['name']}.shift"])
+
+
+def taps(e, arrays, xs):
+    fill, d = [0] * (e["width"] - e["inputs"]), e["dilation"]
+    past = [[0] * e["inputs"]] * ((e["taps"] - 1) * d) + xs
+    return [joined(past[t + n * d] + fill for n in range(e["taps"])) for t in range(len(xs))]
+
+
+def blend(e, arrays, sides):
+    (z, x), made = (form["frac"] for form in e["input_formats"]), e["output_format"]
+    most, ys, h = max(x, made["frac"]), [], [0] * e["inputs"]
+    for step in zip(*sides, strict=True):
+        h = each(lambda z_, x_, h: sat(h + round_shift(z_ * ((x_ << most - x) - (h << most - made["frac"])),
+                                                       z + most - made["frac"]), made["width"]), *step, h)
+        ys.append(h)
+    return ys
+
+
+def decay(e, arrays, xs):
+    made, x = e["output_format"], e["input_format"]["frac"]
+    product_frac = e["factor"]["frac"] + made["frac"]
+    most, ys, h = max(x, product_frac), [], [0] * e["inputs"]
+    for step in xs:
+        h = each(lambda a, h, x_: requantize((a * h << most - product_frac) + (x_ << most - x), most, made),
+                 arrays[f"{e['name']}.factors"], h, step)
+        ys.append(h)
+    return ys
+
+
 JOINS = {"add": combined(sum), "difference": combined(lambda v: v[0] - v[1]), "maximum": combined(max),
-         "minimum": combined(min), "product": gated, "concat": concat}
-LAYERS = linear, gru, lstm, rnn, over_time, conv, pool, flatten, scale
+         "minimum": combined(min), "product": gated, "concat": concat, "blend": blend}
+LAYERS = linear, gru, lstm, rnn, over_time, conv, pool, flatten, scale, norm, taps, decay
 KINDS = {f.__name__: f for f in LAYERS} | JOINS | {
     "slice": lambda e, arrays, x: x[e["first"]:e["first"] + e["size"]],
     "activation": lambda e, arrays, x: activated(e, arrays, "table", x),
@@ -258,7 +301,7 @@ KINDS = {f.__name__: f for f in LAYERS} | JOINS | {
 
 
 def layer(e, arrays, x):
-    if e["kind"] in ("linear", "scale", "activation", "argmax", "slice") and isinstance(x[0], list):
+    if e["kind"] in ("linear", "scale", "activation", "argmax", "slice", "norm") and isinstance(x[0], list):
         return [layer(e, arrays, vector) for vector in x]
     return KINDS[e["kind"]](e, arrays, x)
 

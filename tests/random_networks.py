@@ -3,11 +3,14 @@ import numpy as np
 
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.decay import FloatDecay
 from circulant.sim.kinds.gru import FloatGru
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.norm import FloatNorm
 from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 
@@ -59,6 +62,15 @@ class Random:
 
     def scale(self, name, inputs, relu=False):
         return FloatScale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)
+
+    def norm(self, name, inputs, mode="layer"):
+        return FloatNorm(name, inputs, mode, 1 + self.normal(inputs), self.normal(inputs))
+
+    def taps(self, name, inputs, taps, dilation=1, k=1):
+        return FloatTaps(name, inputs, taps, dilation, -(-inputs // k) * k)
+
+    def decay(self, name, inputs):
+        return FloatDecay(name, inputs, self._rng.uniform(-1, 1, inputs))
 
     def activation(self, name, inputs, function, *parameters):
         return FloatActivation(name, inputs, function, parameters)

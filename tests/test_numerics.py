@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from circulant.sim.kinds.activation import FloatActivation
+from circulant.sim.kinds.blend import FloatBlend
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
-from circulant.sim.shape.window import Window
+from circulant.sim.shape.graph import Input, Node
+from circulant.sim.shape.window import Flow, Window
 from circulant.sim.vectors import Vectors
 from tests import independent
 from tests.random_networks import Random
@@ -138,6 +141,33 @@ def test_hard_functions(tmp_path):
     assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", hard=True)], tmp_path, inputs=3, sequence=True)
 
 
+@pytest.mark.parametrize("mode", ["layer", "rms"])
+@pytest.mark.parametrize("bits", [7, 16, 22])
+def test_normalisations(mode, bits, tmp_path):
+    assert_equal(lambda r: [r.linear("first", 6, 9, 4), r.norm("norm", 9, mode), r.linear("out", 9, 4, 2)], tmp_path,
+                 inputs=6, activation_bits=bits)
+    assert_equal(lambda r: [r.norm("norm", 5, mode)], tmp_path, inputs=5, sequence=True, activation_bits=bits)
+
+
+@pytest.mark.parametrize(("taps", "dilation", "k"), [(2, 1, 1), (3, 2, 4), (4, 3, 2)])
+def test_taps_of_a_causal_convolution(taps, dilation, k, tmp_path):
+    assert_equal(lambda r: [r.taps("taps", 5, taps, dilation, k), r.linear("conv", taps * (-(-5 // k) * k), 7, k, True),
+                            r.taps("again", 7, 2, 1, 1), r.linear("out", 14, 3, 2)], tmp_path, inputs=5, sequence=True)
+
+
+@pytest.mark.parametrize("bits", [6, 16, 22])
+def test_scans(bits, tmp_path):
+    """A minGRU, its state behind a diagonal recurrence."""
+    r = Random(bits)
+    nodes = [Node(r.linear("gate", 5, 6, 2), ("x",)), Node(r.activation("z", 6, "sigmoid"), ("gate",)),
+             Node(r.linear("new", 5, 6, 2), ("x",)), Node(FloatBlend("h", 6), ("z", "new")),
+             Node(r.decay("d", 6), ("h",)), Node(r.linear("out", 6, 3, 1), ("d",))]
+    model = float_model.Model("scans", (Input("x", Flow(5, sequence=True)),), tuple(nodes), ("out",))
+    network = quantize(model, r.normal(20, 6, 5, scale=1), activation_bits=bits)
+    wrong, expected = different(network, r.inputs(network, steps=9), tmp_path)
+    assert wrong == 0 and len(np.unique(expected)) >= 8
+
+
 @pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
 @pytest.mark.parametrize("k", [1, 4, 8])
 def test_a_plain_recurrent_layer(k, nonlinearity, tmp_path):
@@ -253,4 +283,4 @@ def test_the_independent_model_is_independent_and_short():
                 for name in node.names]
     assert sorted(imported) == ["json", "math", "numpy"]
     assert text.count("np.") == text.count("np.load(") == 1
-    assert len(text.splitlines()) <= 280
+    assert len(text.splitlines()) <= 330

@@ -28,6 +28,10 @@ KINDS: dict[str, Kind] = {name: import_module(f"circulant.sim.kinds.{name}").KIN
     "maximum",
     "minimum",
     "slice",
+    "norm",
+    "taps",
+    "blend",
+    "decay",
 )}
 """By the name that a kind has in files and messages."""
 

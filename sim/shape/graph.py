@@ -277,7 +277,8 @@ def computed(graph: Graph, values: Mapping[str, Any], observer: Any, lengths: Le
         if known is None:
             return layer(layer.argument([each for each, _ in given]), observer), None
         if layer.whole:
-            return layer(given[0][0], observer, known), known if layer.returns == "sequence" else None
+            y = layer(layer.argument([each for each, _ in given]), observer, known)
+            return y, known if layer.returns == "sequence" else None
         vectors = layer(layer.argument([flat(each, known) for each, _ in given]), observer)
         return padded_again(vectors, known, given[0][0].shape[1]), known
 

@@ -235,7 +235,7 @@ def test_load_wrong_kind_of_layer(folder):
     assert refusal(Network.load, folder) == (
         f"{folder / 'network.json'}: field 'nodes[0].kind' must be 'linear', 'gru', 'lstm', 'rnn', 'conv', "
         "'pool', 'flatten', 'scale', 'activation', 'over_time', 'argmax', 'add', 'concat', 'reverse', "
-        "'product', 'difference', 'maximum', 'minimum' or 'slice', not "
+        "'product', 'difference', 'maximum', 'minimum', 'slice', 'norm', 'taps', 'blend' or 'decay', not "
         "'attention'; the file was changed or damaged: run the step that writes it again")
 
 

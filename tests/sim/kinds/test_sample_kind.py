@@ -58,7 +58,7 @@ def test_golden_survives_its_file(model, tmp_path):
 def test_without_its_line_the_registry_refuses_its_file(model, tmp_path, monkeypatch):
     quantize(model, X).save(tmp_path)
     monkeypatch.delitem(registry.KINDS, "gain")
-    with pytest.raises(Refusal, match=r"field 'nodes\[1\].kind' must be 'linear', .* or 'slice', not 'gain'"):
+    with pytest.raises(Refusal, match=r"field 'nodes\[1\].kind' must be 'linear', .* or 'decay', not 'gain'"):
         Network.load(tmp_path)
 
 
