@@ -9,6 +9,8 @@ from torch import nn
 
 import circulant
 from circulant.hw.c import Emulator
+from circulant.sim.cosim import icarus
+from circulant.sim.error.error_bound import error_bound
 from circulant.training import ResetBeforeGru
 from circulant.training.conversion import reference
 from tests.modules import Net
@@ -16,7 +18,10 @@ from tests.modules import Net
 ROOT = Path(__file__).parents[1]
 
 EXAMPLES = {"mnist_rnn": 4, "rnnoise": 2, "dpd_gru": 4, "autoencoder": 8, "resnet8": 1}
-"""Samples of each."""
+"""Samples of each, in their own sizes."""
+
+SMALL = {"m5": 2, "sklearn_mlp": 30, "keras_gru": 8}
+"""Samples of those that come in a small size, too, which is simulated."""
 
 
 def loaded(name):
@@ -28,8 +33,8 @@ def loaded(name):
 
 def test_every_example_is_among_them_and_short():
     files = {path.stem: path.read_text("utf-8") for path in (ROOT / "examples" / "zoo").glob("*.py")}
-    assert files.keys() == EXAMPLES.keys()
-    assert max(text.count("\n") for text in files.values()) < 80
+    assert files.keys() == {*EXAMPLES, *SMALL}
+    assert max(text.count("\n") for text in files.values()) <= 80
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -51,8 +56,25 @@ def test_it_exports_exactly(name):
         assert np.array_equal(Emulator(network).run_integers(vectors.inputs), vectors.outputs)
 
 
+@pytest.mark.skipif(not icarus.available(), reason="needs Icarus Verilog: apt-get install iverilog")
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_one_is_exact_in_simulation(name, tmp_path, monkeypatch):
+    """From the model to Verilog, whose every word, with stalls, is golden's, which is near torch's."""
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    example = loaded(name)
+    model, x = example.model(small=True), example.samples(SMALL[name], small=True)
+    network, exact = circulant.export(model, x), reference(model, x)
+    far = np.abs(network.run(x).real - exact.run(x))
+    assert (far <= error_bound(network, exact, x) + 1e-9).all()
+    circulant.generate(network, multipliers=24).write("design")
+    vectors = network.vectors(x)
+    found = icarus.run("design", vectors)
+    assert found.mismatches == 0 and found.words >= vectors.outputs.size
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [*EXAMPLES, *SMALL])
 def test_an_example_is_exact_under_verilator(name, tmp_path, monkeypatch, capsys):
     """From the model to its end, as a reader would run it; ResNet-8 takes the longest."""
     monkeypatch.chdir(tmp_path)
