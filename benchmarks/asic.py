@@ -23,7 +23,7 @@ from circulant.boards.asic.flow import FILE, KIND, VERSION, asic, key, settings
 from circulant.boards.asic.macros import model
 from circulant.boards.asic.simulation import simulated
 from circulant.hw import generate
-from circulant.hw.plan.plan import each_step
+from circulant.hw.planner import each_step
 from circulant.sim import artifact, design
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.golden.network import Network

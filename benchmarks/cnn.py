@@ -12,7 +12,7 @@ from torch import nn
 from circulant import training
 from circulant.experiment import load
 from circulant.hw import generate
-from circulant.hw.plan.plan import repeats
+from circulant.hw.planner import repeats
 from circulant.run.run_folder import Run, require
 from circulant.run.steps import network_of, vectors_of
 from circulant.sim.cosim import verify

@@ -17,8 +17,8 @@ from circulant.hw import generate
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import AHEAD, MAIN
 from circulant.hw.plan.latency import sample_latencies
-from circulant.hw.plan.plan import layer_multiplications, plan
 from circulant.hw.plan.shared.cost import sample_issues
+from circulant.hw.planner import layer_multiplications, plan
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.cosim import verify

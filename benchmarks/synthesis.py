@@ -20,7 +20,7 @@ from circulant.hw.design import TOP
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.foreseen import logic, quantities
 from circulant.hw.plan.layer_plan import LayerPlan
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.resources import parts, predict
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network

@@ -3,8 +3,8 @@ from collections.abc import Callable
 from functools import partial
 
 from circulant.boards.device import Device
+from circulant.hw.known_plans import plans_of
 from circulant.hw.plan.families import FAMILIES, Demand
-from circulant.hw.plan.known_plans import plans_of
 from circulant.hw.resources import inventory
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
@@ -16,14 +16,14 @@ __all__ = ["whole"]
 def whole(device: Device, network: Network, *, streams: int = 1, levels: int = LEVELS, max_steps: int = 128,
           reloadable: bool = False, objective: str = "throughput", packing: str = "none",
           profile: str = "generic") -> int:
-    """The budget of multipliers with which `circulant.hw.plan.plan.plan` fills a device: a product counts the DSP
+    """The budget of multipliers with which `circulant.hw.planner.plan` fills a device: a product counts the DSP
     blocks that its operands' widths take. Where not even the smallest plan fits, that of the smallest plan.
 
     Plans with an array for each layer are quickly found. So theirs is the budget of other objectives, too, where the
     device holds what these make of it.
 
     Raises:
-        Refusal: as `circulant.hw.plan.plan.plan`, of a network that has no hardware.
+        Refusal: as `circulant.hw.planner.plan`, of a network that has no hardware.
     """
     def demand(objective: str, multipliers: int) -> Demand:
         plans = plans_of(network, multipliers, streams=streams, levels=levels, objective=objective,

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from circulant.hw.array.plans import Plan
 from circulant.hw.foreseen import foreseen
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.plan import Ladder, each_step, ladder, repeats, rung_cycles, rung_multipliers
 from circulant.hw.plan.shares import FULL, shares
+from circulant.hw.planner import Ladder, each_step, ladder, repeats, rung_cycles, rung_multipliers
 from circulant.hw.resources import layer_parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network

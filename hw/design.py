@@ -19,7 +19,7 @@ from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.foreseen import logic, quantities
 from circulant.hw.plan import passing
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
-from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
+from circulant.hw.planner import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
 from circulant.hw.resources import latencies, parts
 from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from circulant.hw.array.plans import rebound
 from circulant.hw.design import Design
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import images
 from circulant.sim.design import hashes, read

@@ -11,7 +11,7 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
 from circulant.hw.plan import passing
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.plan import Plan
+from circulant.hw.planner import Plan
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.artifact import Json

@@ -11,11 +11,11 @@ from circulant.hw.array.plans import sharings, streams_of
 from circulant.hw.array.shared_array import SharedArray
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
-from circulant.hw.layers.conv import ConvPlan
-from circulant.hw.layers.kinds import KINDS
+from circulant.hw.kinds.conv.plan import ConvPlan
+from circulant.hw.kinds.registry import KINDS
 from circulant.hw.plan.passing import depths
-from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.plan.stream_plan import pooled_aside
+from circulant.hw.planner import Plan, repeats
 from circulant.hw.ports import MEANINGS
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.frame_guard import FrameGuard

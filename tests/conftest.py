@@ -19,9 +19,9 @@ COMPILED = ("c", "objects", "verilator")
 """Stores of the cache whose keys are hashes of all that was compiled, so that they serve later runs as well."""
 
 DEAREST = ("test_bidirectional.py", "test_end_to_end.py", "circulant/test_readme.py", "test_docs.py",
-           "sim/cosim/test_verification.py", "hw/layers/test_recurrent.py", "test_reload.py",
+           "sim/cosim/test_verification.py", "hw/kinds/test_recurrent.py", "test_reload.py",
            "circulant/sweep/test_run.py", "test_lengths.py", "hw/test_resources.py", "training/loop/test_trainer.py",
-           "circulant/test_project.py", "hw/plan/test_plan.py", "test_zoo.py", "test_four_state.py")
+           "circulant/test_project.py", "hw/test_planner.py", "test_zoo.py", "test_four_state.py")
 """Files that take longest, which run first: a worker takes a file at a time, and the last one would run alone."""
 
 _left_out = pytest.StashKey[int]()

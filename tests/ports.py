@@ -3,7 +3,7 @@ from functools import cache
 
 import numpy as np
 
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.top import Top
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.real import float_model

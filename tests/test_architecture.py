@@ -56,8 +56,8 @@ ORDER = {
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
                      "vectors golden configuration registers error quantize design exercise cosim",
-    "circulant.hw": "emit c stream reload arith array unit layers plan ports bus top resources foreseen design "
-                    "cost_table reload_words",
+    "circulant.hw": "emit c stream reload arith array unit layers plan kinds planner known_plans ports bus top "
+                    "resources foreseen design cost_table reload_words",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
                         "flow asic build simulated host program projects",
 }
@@ -163,8 +163,8 @@ def test_the_order_sees_an_import_that_runs_back():
     def seen(source: str, module: str) -> list[str]:
         return backward(ast.parse(source), module, "circulant.hw")
 
-    assert seen("from circulant.hw.layers.conv import ConvLayer", "circulant.hw.array.engine") == [
-        "line 1: array must not import layers, which stands behind it"]
+    assert seen("from circulant.hw.kinds.conv.conv import ConvLayer", "circulant.hw.array.engine") == [
+        "line 1: array must not import kinds, which stands behind it"]
     assert seen("from circulant.hw import design", "circulant.hw.plan.step_cost")
     assert not seen("from circulant.hw.arith.fft import FftShape", "circulant.hw.array.engine")
 
@@ -237,7 +237,7 @@ WITHOUT_A_SOURCE = {
     "tests/users/test_users.py",  # Three users with the wheel.
     "tests/sim/kinds/test_images.py",  # Networks over images, of several kinds.
     "tests/sim/kinds/test_sample_kind.py",  # A kind that a test adds.
-    "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
+    "tests/hw/kinds/test_latency.py",  # The latencies of all units over images.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_stream_proofs.py",  # Properties that all units with streams have in common.
     "tests/hw/test_bidirectional_proofs.py",  # The same of units for both directions, which are several files.

@@ -7,7 +7,7 @@ import pytest
 from circulant.hw import generate
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.layer_plan import PairPlan
-from circulant.hw.plan.plan import layer_multiplications, plan
+from circulant.hw.planner import layer_multiplications, plan
 from circulant.sim.cosim import verify
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.quantize.quantize import quantize

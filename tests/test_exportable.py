@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.resources import parts
 from circulant.sim.refusal import Refusal
 from circulant.training import ResetBeforeGru, export, inspect

@@ -7,7 +7,7 @@ import pytest
 from circulant.cli import main
 from circulant.hw import generate
 from circulant.hw.array.layer_programs import layer_program
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.sim import artifact
 from circulant.sim.cosim import verify
 from circulant.sim.cosim.build import build

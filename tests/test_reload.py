@@ -7,7 +7,7 @@ import pytest
 from circulant.hw import generate, writes
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.design import Design
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.top import Top
 from circulant.sim.configuration import HOLD, IDLE, READ, STATUS, WRITE, Operation
 from circulant.sim.cosim import SimulationError, exchange, verify

@@ -9,9 +9,9 @@ from circulant.boards.budget import whole
 from circulant.boards.device import NAMES, Device, Taken, rounded
 from circulant.hw.array.plans import require_packing, require_pairs
 from circulant.hw.foreseen import foreseen
+from circulant.hw.known_plans import plans_of
 from circulant.hw.plan.families import CLOCK_ERROR, FAMILIES
-from circulant.hw.plan.known_plans import plans_of
-from circulant.hw.plan.plan import Plan, repeats
+from circulant.hw.planner import Plan, repeats
 from circulant.hw.resources import latencies, parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
@@ -128,7 +128,7 @@ def estimate(network: Network, device: Device, options: Options | None = None) -
     """The estimate of a network on a device, for the profile of the device's family.
 
     Raises:
-        Refusal: as `circulant.hw.plan.plan.plan`, of a network that has no hardware, or a budget that is too small; as
+        Refusal: as `circulant.hw.planner.plan`, of a network that has no hardware, or a budget that is too small; as
             `estimated`.
     """
     options = options or Options()

@@ -108,7 +108,7 @@ def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
         Refusal: when it cannot be planned, or does not fit.
     """
     with extras("circulant explore"):
-        from circulant.hw.plan.plan import plan
+        from circulant.hw.planner import plan
         from circulant.hw.resources import inventory, parts
 
     options: dict[str, Any] = experiment.tables(("hardware",))["hardware"]

@@ -119,7 +119,7 @@ def _given(chosen: Experiment, key: str) -> int:
 
 def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Callable[[Experiment], Network]) -> int:
     """The greatest number of units that keeps a cost; 0 where a single one exceeds it."""
-    from circulant.hw.plan.plan import layer_multiplications
+    from circulant.hw.planner import layer_multiplications
 
     def kept(count: int) -> bool:
         network = network_of(_dense(chosen, key, count, 8))

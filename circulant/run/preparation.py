@@ -55,12 +55,12 @@ def require_design(experiment: Experiment, data: Any) -> None:
     search of the quantization decides (block sizes, widths) is checked when the design is generated.
 
     Raises:
-        Refusal: as `circulant.run.sizing.budget` and `levels`, `circulant.hw.plan.plan.plan` and
+        Refusal: as `circulant.run.sizing.budget` and `levels`, `circulant.hw.planner.plan` and
             `circulant.boards.device.fits`.
     """
     with extras("circulant run", "amaranth"):
         from circulant.hw.foreseen import foreseen
-        from circulant.hw.plan.known_plans import plans_of
+        from circulant.hw.known_plans import plans_of
         from circulant.hw.resources import parts
 
     hardware, name = experiment.hardware, experiment.board.device

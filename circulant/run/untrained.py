@@ -111,7 +111,7 @@ def _sized(experiment: Experiment, sizes: dict[str, int]) -> Experiment:
 def _alone(experiment: Experiment, network: Network) -> dict[str, float]:
     """The cycles of each layer by its name, those of residual sums one by one, with all multipliers."""
     with extras("circulant train"):
-        from circulant.hw.plan.plan import ladder  # Not from `passes`: here the kinds of layers have theirs.
+        from circulant.hw.planner import ladder  # Not from `passes`: here the kinds of layers have theirs.
         from circulant.run.sizing import budget, levels
 
     multipliers, found = budget(experiment, network), dict[str, float]()

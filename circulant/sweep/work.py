@@ -236,9 +236,9 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         from circulant.hw import generate
         from circulant.hw.emit.inventory import Inventory
         from circulant.hw.foreseen import foreseen
+        from circulant.hw.known_plans import plans_of
         from circulant.hw.plan.families import FAMILIES
-        from circulant.hw.plan.known_plans import plans_of
-        from circulant.hw.plan.plan import each_step, layer_multiplications
+        from circulant.hw.planner import each_step, layer_multiplications
         from circulant.hw.resources import latencies, parts
 
     options = hardware_options(experiment, network)

@@ -3,22 +3,16 @@ from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from weakref import WeakKeyDictionary
 
-from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
+from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.array.schedules.abreast import Abreast
 from circulant.hw.array.schedules.adjacent import Adjacent
 from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.array.schedules.split_rows import SplitRows
-from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.golden.stages import Stage
-from circulant.sim.kinds.gru import Gru
-from circulant.sim.kinds.linear import Linear
-from circulant.sim.kinds.lstm import GATES, Lstm
-from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.refusal import Refusal
 
-__all__ = ["IN_TURN", "layer_program", "matrices", "matrices_of", "schedule_of", "spacings", "spare_blocks",
-           "vector_cycles", "without_hardware"]
+__all__ = ["IN_TURN", "layer_program", "matrices", "matrices_of", "schedule_of", "spacings", "without_hardware"]
 
 ROWS = 1 << 30
 """A spacing with which the rows lead."""
@@ -45,36 +39,6 @@ def matrices(layer: Stage) -> list[Matrix]:
         Refusal: when the layer has no array of its own.
     """
     raise without_hardware(layer)
-
-
-@matrices.register
-def _(layer: Linear) -> list[Matrix]:
-    return [Matrix((Part(layer.product, 0, 0),), ("y",))]
-
-
-@matrices.register
-def _(layer: Lstm) -> list[Matrix]:
-    x = layer.gates.parts[0].columns // layer.gates.block_size
-    gates = [Matrix(parts(layer.gates, 0, x), GATES)]
-    return gates if layer.projection is None else [
-        *gates, Matrix((Part(layer.projection, 1, 0),), ("y",), stage=1)]
-
-
-@matrices.register
-def _(layer: Rnn) -> list[Matrix]:
-    return [Matrix(parts(layer.gates, 0, layer.gates.parts[0].columns // layer.gates.block_size), ("n",))]
-
-
-@matrices.register
-def _(layer: Gru) -> list[Matrix]:
-    x = layer.gates.parts[0].columns // layer.gates.block_size
-    if isinstance(layer.candidate, JointProduct):
-        w, u = layer.candidate.parts
-        return [Matrix(parts(layer.gates, 0, x), ("r", "z")), Matrix((Part(w, 0, 0), Part(u, 1, 0)), ("n",), stage=1)]
-    assert layer.candidate_recurrent is not None
-    return [Matrix((Part(layer.candidate, 0, 0),), ("nx",), completes=False),
-            Matrix(parts(layer.gates, 0, x), ("r", "z"), completes=False),
-            Matrix((Part(layer.candidate_recurrent, 0, x),), ("nh",))]
 
 
 MADE: WeakKeyDictionary[Stage, list[Matrix]] = WeakKeyDictionary()
@@ -105,27 +69,6 @@ def layer_program(layer: Stage, shape: ArrayShape, spacing: tuple[int, int, int]
 def schedule_of(found: Sequence[Matrix], shape: ArrayShape, wanted: type[Program]) -> type[Program]:
     """The schedule of a layer with these matrices: the first one of a kind that is wanted which serves it."""
     return next(each for each in FORMS.get(wanted, (wanted,)) if each.serves(found, shape))
-
-
-def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
-    """Cycles from vector to vector of a layer without a state: what the array takes, and what comes and leaves.
-
-    A short vector takes more, as it waits for a bank; see `circulant.hw.plan.shared.cost.period`.
-    """
-    p, q, _ = layer.product.weights.shape
-    issue = -(-p // shape.rows) * max(-(-q // shape.columns) * shape.fold, shape.slots)
-    return max(issue, q // spare_blocks(layer, shape), p)
-
-
-def spare_blocks(layer: Linear, shape: ArrayShape) -> int:
-    """Values of a dense layer that come side by side: so many that the array waits for none, and that its banks take
-    them. Blocks come one by one."""
-    p, q, k = layer.product.weights.shape
-    issue = -(-p // shape.rows) * -(-q // shape.columns) * shape.fold
-    aside = 1
-    while k == 1 and q // aside > issue and not shape.columns % (2 * aside) and not q % (2 * aside):
-        aside *= 2
-    return aside
 
 
 def spacings(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:

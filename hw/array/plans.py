@@ -18,8 +18,8 @@ from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.kinds import leaves
 
-__all__ = ["ActivationPlan", "PORTS", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
-           "StreamPlan", "rebound", "require_packing", "require_pairs", "sharings", "simple", "streams_of",
+__all__ = ["PORTS", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "Sharing", "Simple", "StreamPlan", "ValuesPlan",
+           "rebound", "require_packing", "require_pairs", "sharings", "simple", "streams_of",
            "with_ports"]
 
 PORTS = {"27x18": (27, 18), "25x18": (25, 18)}
@@ -259,22 +259,8 @@ class StreamPlan:
 
 
 @dataclass(frozen=True)
-class ScalePlan:
-    """A scale or a product: the channels that it takes in a cycle, each with a multiplier, and the cycles of an
-    image."""
-
-    elements: int
-    cycles: int
-    streams: int = 1
-
-    @property
-    def multipliers(self) -> int:
-        return self.elements
-
-
-@dataclass(frozen=True)
-class ActivationPlan:
-    """A function of each value: the values that it takes in a cycle, the cycles of an image or vector, multipliers."""
+class ValuesPlan:
+    """A layer that takes some values in a cycle: how many, the cycles of an image or vector, multipliers."""
 
     elements: int
     cycles: int

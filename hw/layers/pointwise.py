@@ -1,7 +1,6 @@
 """The pointwise unit: fetches blocks of pre-activations and state, computes some elements per cycle."""
 from functools import singledispatch
 
-import numpy as np
 from amaranth.hdl import Array, Cat, Const, EnableInserter, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -11,8 +10,8 @@ from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Platform, Rom, gates_clocks, packed
-from circulant.hw.layers.cells import Cell
+from circulant.hw.emit.target import Platform, Rom, gates_clocks
+from circulant.hw.layers.cell import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.reload.restore import first_block, write_signature
 from circulant.hw.stream.pipeline import LEVELS, Lives, delay, steps, when
@@ -40,16 +39,6 @@ def _registered(levels: int) -> int:
 def peephole_image(layer: Stage) -> Image | None:
     """The peephole weights, a word for each block: those of all its elements for i, then f, then o."""
     return None
-
-
-@peephole_image.register
-def _(layer: Lstm) -> Image | None:
-    if layer.peephole is None:
-        return None
-    k, width = layer.gates.block_size, layer.peephole_format.width
-    blocks = -(-layer.hidden // k)
-    table = np.pad(layer.peephole, ((0, 0), (0, blocks * k - layer.hidden))).reshape(3, blocks, k)
-    return Image(packed(table.swapaxes(0, 1).reshape(blocks, -1), width), 3 * k * width, f"{layer.name}_peephole")
 
 
 def pointwise_images(cell: type[Cell], layer: Gru | Lstm | Rnn) -> list[Image]:

@@ -6,27 +6,12 @@ period of `circulant.hw.plan.shared.cost` is another figure, and neither follows
 from collections.abc import Sequence
 from functools import singledispatch
 
-from circulant.hw.arith.activation import activation_latency
-from circulant.hw.arith.straight_lines import StraightLines, straight
-from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan, streams_of
-from circulant.hw.layers.reduce.argmax import argmax_latency
-from circulant.hw.layers.reduce.divider import quotient_bits
-from circulant.hw.layers.scale import LATENCY as SCALE
-from circulant.hw.layers.slice import Cut
+from circulant.hw.array.plans import LayerPlan, Plan, Sharing, streams_of
 from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
-from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import Stage
-from circulant.sim.kinds.activation import Activation
-from circulant.sim.kinds.argmax import Argmax
-from circulant.sim.kinds.gru import Gru
-from circulant.sim.kinds.linear import Linear
-from circulant.sim.kinds.lstm import Lstm
 from circulant.sim.kinds.over_time import OverTime
-from circulant.sim.kinds.rnn import Rnn
-from circulant.sim.kinds.scale import Scale
-from circulant.sim.kinds.slice import Slice
 from circulant.sim.shape.kinds import within
 
 __all__ = ["held_up", "leaving", "reblocked", "sample_latencies", "sample_latency"]
@@ -64,7 +49,7 @@ def _contiguous(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[
     for n, (layer, plan) in enumerate(zip(network.stages, plans, strict=True)):
         if n >= len(shared) and (stepwise or gives or isinstance(layer, OverTime)):
             break
-        if not isinstance(plan, LayerPlan) or not isinstance(layer, Linear | Gru | Lstm | Rnn):
+        if not isinstance(plan, LayerPlan):
             return None
         if n >= len(shared):
             groups.append(plan.alone(layer))
@@ -121,12 +106,6 @@ def held_up(layer: Stage, leaves: list[int], parts: int) -> list[int]:
     return leaves
 
 
-@held_up.register
-def _(layer: OverTime, leaves: list[int], parts: int) -> list[int]:
-    """A mean divides the next block when all of one has been taken."""
-    return leaves if layer.mode == "max" else [cycle + n * (parts - 1) for n, cycle in enumerate(leaves)]
-
-
 def _shared(sharing: Sequence[Sharing], plans: Sequence[Plan]) -> tuple[int, ...]:
     """Cycles in which the blocks of a result leave layers that share arrays, each layer with that of ``sharing``."""
     elements = [plan.elements for plan in plans if isinstance(plan, LayerPlan)]
@@ -154,37 +133,3 @@ def leaving(layer: Stage, plan: Plan, comes: list[int], k: int) -> list[int] | N
     return None
 
 
-@leaving.register
-def _(layer: Linear | Gru | Lstm | Rnn, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
-    return [comes[-1] + cycle for cycle in sample_results([plan.alone(layer)], [plan.elements])]
-
-
-@leaving.register
-def _(layer: Argmax, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
-    return [comes[-1] + argmax_latency(k)]
-
-
-@leaving.register
-def _(layer: OverTime, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
-    """A vector is read behind the last step's last block; of a mean, its blocks are divided one after the other."""
-    first = comes[-1] + 1 + QUEUE
-    if layer.mode == "max":
-        return list(range(first, first + len(comes)))
-    each = quotient_bits(layer) + 1
-    return [first + each * (n + 1) for n in range(len(comes))]
-
-
-@leaving.register
-def _(layer: Activation, plan: ActivationPlan, comes: list[int], k: int) -> list[int]:
-    latency = StraightLines.latency if straight(layer.table) else activation_latency()
-    return [cycle + latency + QUEUE for cycle in comes]
-
-
-@leaving.register
-def _(layer: Slice, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
-    return [(comes[at] if at < len(comes) else comes[-1] + 1) + QUEUE for at in Cut(layer, k).leaving]
-
-
-@leaving.register
-def _(layer: Scale, plan: ScalePlan, comes: list[int], k: int) -> list[int]:
-    return [cycle + SCALE + QUEUE for cycle in comes]

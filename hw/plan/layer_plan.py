@@ -1,42 +1,27 @@
 """The array and the pointwise unit of a layer: which there can be, and how many cycles each takes."""
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
 from math import lcm
 
 from circulant.hw.array.lanes import rows_for
-from circulant.hw.array.layer_programs import IN_TURN, matrices_of, spacings, vector_cycles
+from circulant.hw.array.layer_programs import IN_TURN, matrices_of, spacings
 from circulant.hw.array.plans import LayerPlan, PairPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.emit.target import PORT_BITS
-from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.passes import (
-    Ladder,
-    Rung,
-    folds,
-    ladder,
-    layer_entry,
-    layer_multiplications,
-    side_by_side_ladder,
-    useful,
-)
-from circulant.hw.plan.shared.cost import period, steady_step
+from circulant.hw.layers.cell import cells_of
+from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.passes import Ladder, folds, ladder, layer_multiplications, useful
+from circulant.hw.plan.shared.cost import period, sample_results
 from circulant.hw.plan.shared.layer_counters import schedule
-from circulant.hw.plan.step_cost import chain_latency, limit, stages, vector_limit
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim import figures
 from circulant.sim.artifact import Json
-from circulant.sim.golden.bidirectional import Bidirectional
-from circulant.sim.kinds.gru import Gru
-from circulant.sim.kinds.linear import Linear
-from circulant.sim.kinds.lstm import Lstm
-from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.passes.layer import GoldenLayer
-from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import unknown
 
-__all__ = ["LayerPlan", "PairPlan", "Simple", "array_shapes", "candidates", "element_multiplications", "exact",
-           "issue_cycles", "narrow"]
+__all__ = ["LayerPlan", "PairPlan", "Simple", "array_entry", "array_shapes", "candidates",
+           "element_multiplications", "estimate", "exact", "issue_cycles", "narrow", "with_array"]
 
 CHAINS = (1, 2, 4, 8)
 
@@ -58,7 +43,7 @@ def candidates(layer: Simple, streams: int, levels: int = LEVELS) -> Iterator[La
     for shape in narrow(found, array_shapes(found, levels)):
         for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
             yield LayerPlan(shape, elements, multipliers=shape.multipliers(k) + each * elements,
-                            cycles=_estimate(layer, found, shape, elements, streams),
+                            cycles=estimate(layer, found, shape, elements, streams),
                             spacing=(1, 1, 1) if recurrent else IN_TURN, streams=streams)
 
 
@@ -101,26 +86,9 @@ def issue_cycles(found: Sequence[Matrix], shape: ArrayShape) -> int:
 
 
 @singledispatch
-def _estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
+def estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
     """Cycles of a step or a vector, at the least."""
     raise unknown(layer, "planned")
-
-
-@_estimate.register
-def _(layer: Linear, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
-    return vector_cycles(layer, shape)
-
-
-@_estimate.register
-def _(layer: Gru | Lstm | Rnn, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
-    issue = issue_cycles(found, shape)
-    k = layer.gates.block_size
-    busy = max(issue, -(-layer.hidden // k) * k // elements, -(-layer.inputs // k))
-    if streams > 1:
-        return busy
-    ahead = sum(-(-matrix.rows // shape.rows) * ((layer.inputs // k) // shape.columns) * shape.fold
-                for matrix in found if not matrix.stage)
-    return max(busy, issue - ahead + chain_latency(layer, shape, elements))
 
 
 def exact(layer: Simple, plans: list[LayerPlan], budget: int) -> LayerPlan:
@@ -159,55 +127,21 @@ def _fastest(layer: Simple, finalists: list[LayerPlan]) -> LayerPlan:
     return best
 
 
-@ladder.register
-def _(layer: Linear | Gru | Lstm | Rnn, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
-    found = list(candidates(layer, streams, levels))
-    return Ladder([(each,) for each in useful(found)],
-                  lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
+def array_entry(layer: Simple, plan: LayerPlan, alone: Callable[[int], Json]) -> Json:
+    """The entry of a layer with one array.
 
-
-@ladder.register
-def _(layer: Bidirectional, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
-    if streams > 1:
-        raise Refusal(f"Sequences can only be interleaved if all layers run forward, but layer {layer.name!r} is "
-                      f"bidirectional; set hardware.streams to 1, not {streams}")
-    found = [list(candidates(each, streams, levels)) for each in layer.directions.values()]
-    blocks = -(-layer.outputs // max(each.gates.block_size for each in layer.directions.values()))
-
-    def settle(rung: Rung, spare: int) -> PairPlan:
-        forward, backward = (exact(each, plans, chosen.multipliers + spare // 2) for each, plans, chosen in zip(
-            layer.directions.values(), found, rung, strict=True))
-        return PairPlan(forward, backward, blocks)
-
-    return Ladder(side_by_side_ladder([useful(each) for each in found]), settle)
-
-
-@layer_multiplications.register
-def _(layer: Linear, count: int = 1, plan: LayerPlan | None = None) -> int:
-    return layer.product.multiplications
-
-
-@layer_multiplications.register
-def _(layer: Gru | Lstm | Rnn, count: int = 1, plan: LayerPlan | None = None) -> int:
-    return sum(product.multiplications for product in layer.products.values()) + (
-        element_multiplications(layer) * layer.hidden)
-
-
-@layer_multiplications.register
-def _(layer: Bidirectional, count: int = 1, plan: PairPlan | None = None) -> int:
-    return sum(map(layer_multiplications, layer.directions.values()))
-
-
-def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
-    """The entry of a layer with one array, all but what limits it; its floor in cycles."""
+    Parameters:
+        alone: from the floor in cycles to what limits a layer that shares its array with none.
+    """
     multipliers = plan.multipliers
     if plan.sharing is not None:
         multipliers = plan.shape.multipliers(matrices_of(layer)[0].product.block_size)
         multipliers += element_multiplications(layer) * plan.elements
     shape, floor = plan.shape, figures.floor(layer_multiplications(layer), multipliers)
-    return {"name": layer.name, "kind": layer.kind, "rows": len(shape.lane_rows), "columns": shape.columns,
-            "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
-            "floor": floor}, floor
+    entry = {"name": layer.name, "kind": layer.kind, "rows": len(shape.lane_rows), "columns": shape.columns,
+             "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
+             "floor": floor}
+    return entry | (alone(floor) if plan.sharing is None else {"limit": _shared_limit(plan, plan.sharing)})
 
 
 def _shared_limit(plan: LayerPlan, sharing: Sharing) -> str:
@@ -218,30 +152,15 @@ def _shared_limit(plan: LayerPlan, sharing: Sharing) -> str:
     return f"sharing: one array serves {served}{estimate}"
 
 
-@layer_entry.register
-def _(layer: Linear, plan: LayerPlan) -> Json:
-    entry, floor = _array_entry(layer, plan)
-    if plan.sharing is not None:
-        return entry | {"limit": _shared_limit(plan, plan.sharing)}
-    return entry | {"limit": vector_limit(matrices_of(layer), plan.shape, plan.cycles, floor,
-                                            vector_cycles(layer, plan.shape))}
+def with_array(kind: type[object]) -> None:
+    """Register the useful plans of a kind with one array, and the cycles in which its results leave."""
+    def useful_ones(layer: Simple, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+        found = list(candidates(layer, streams, levels))
+        return Ladder([(each,) for each in useful(found)],
+                      lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
 
+    def behind_input(layer: Simple, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
+        return [comes[-1] + cycle for cycle in sample_results([plan.alone(layer)], [plan.elements])]
 
-@layer_entry.register
-def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
-    (entry, floor), program = _array_entry(layer, plan), plan.program(layer)
-    if plan.sharing is not None:
-        return entry | {"limit": _shared_limit(plan, plan.sharing)}
-    cycles, starved, step = steady_step(plan.alone(layer), plan.elements)
-    phases = stages(layer, plan.elements, plan.shape.levels)[0].phases
-    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor=floor, starved=starved),
-                    "chart": {"period": cycles, "rows": step.rows(phases)}}
-
-
-@layer_entry.register
-def _(layer: Bidirectional, plan: PairPlan) -> Json:
-    entries = {name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}
-    floor = figures.floor(layer_multiplications(layer), plan.multipliers)
-    if plan.forward.sharing is not None:  # Both directions have the whole array.
-        floor = sum(entry["floor"] for entry in entries.values())
-    return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, **entries}
+    ladder.register(kind, useful_ones)
+    leaving.register(kind, behind_input)

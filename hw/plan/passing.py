@@ -11,16 +11,12 @@ from math import ceil
 
 from circulant.hw.array.plans import Plan, streams_of
 from circulant.hw.plan.latency import held_up, leaving, sample_latencies
-from circulant.hw.stream.pipeline import QUEUE
-from circulant.hw.stream.storage import DeepQueue
 from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
-from circulant.sim.kinds.concat import Concat
-from circulant.sim.kinds.elementwise import Elementwise
 from circulant.sim.shape.kinds import unknown
 
-__all__ = ["Passing", "depths", "forked", "latencies", "passing"]
+__all__ = ["Cycles", "Passing", "depths", "forked", "in_turn", "joined", "latencies", "passing"]
 
 Cycles = list[int]
 
@@ -115,24 +111,7 @@ def joined(layer: object, comes: list[Cycles], k: int) -> tuple[Cycles, list[int
     raise unknown(layer, "joined")
 
 
-@joined.register
-def _(layer: Elementwise, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
-    there = [max(cycles) + DeepQueue.latency for cycles in zip(*comes, strict=True)]
-    return _in_turn(there), [0] * len(comes), 1 + QUEUE
-
-
-@joined.register
-def _(layer: Concat, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
-    """A block leaves when all are there that begin in it: see `circulant.hw.stream.join.Join`."""
-    total, begins = -(-sum(layer.sizes) // k), [sum(layer.sizes[:n]) // k for n in range(len(comes))]
-    due = [comes[0][0] + DeepQueue.latency] * total
-    for begin, cycles in zip(begins, comes, strict=True):
-        for n, cycle in enumerate(cycles, begin):
-            due[n] = max(due[n], cycle + DeepQueue.latency)
-    return _in_turn(due), begins, 0
-
-
-def _in_turn(cycles: Cycles) -> Cycles:
+def in_turn(cycles: Cycles) -> Cycles:
     """One after the other, none before its cycle."""
     found: Cycles = []
     for cycle in cycles:

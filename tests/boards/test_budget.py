@@ -5,7 +5,7 @@ from benchmarks.synthesis import Point, network
 from circulant.boards.budget import largest, whole
 from circulant.boards.device import Device, device, fits
 from circulant.hw.plan.families import Demand
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.resources import inventory
 from circulant.sim.refusal import Refusal
 

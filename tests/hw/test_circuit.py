@@ -6,10 +6,10 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.layers.recurrent import RecurrentLayer
+from circulant.hw.kinds.recurrent import RecurrentLayer
 from circulant.hw.stream.storage import OLD
 from tests.hw.drawn_layers import gru
-from tests.hw.layers.test_recurrent import best_program
+from tests.hw.kinds.test_recurrent import best_program
 from tests.hw.simulate import RESET, Amaranths, Fast
 
 NUMBERS = {"a": signed(5), "b": unsigned(4), "c": signed(7), "s": unsigned(3)}

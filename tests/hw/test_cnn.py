@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.gru import FloatGru

@@ -5,7 +5,7 @@ import pytest
 from circulant.hw.cost_table import Candidates, CostTable
 from circulant.hw.foreseen import foreseen
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.resources import parts
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.flatten import FloatFlatten

@@ -11,7 +11,7 @@ import pytest
 from circulant.hw import Design, generate
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.latency import sample_latencies
-from circulant.hw.plan.plan import layer_multiplications
+from circulant.hw.planner import layer_multiplications
 from circulant.sim import artifact
 from circulant.sim.design import read
 from circulant.sim.refusal import Refusal

@@ -5,7 +5,7 @@ from circulant.hw import generate
 from circulant.hw.array.parts import Memory, Parts, Product, Transform
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.foreseen import foreseen, quantities
-from circulant.hw.plan.known_plans import plans_of
+from circulant.hw.known_plans import plans_of
 from circulant.hw.resources import parts
 
 

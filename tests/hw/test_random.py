@@ -6,7 +6,7 @@ import pytest
 
 from circulant.hw.array.layer_programs import ROWS, layer_program
 from circulant.hw.array.program import ArrayShape, Program
-from circulant.hw.layers.recurrent import RecurrentLayer
+from circulant.hw.kinds.recurrent import RecurrentLayer
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.kinds.gru import Gru
 from circulant.sim.kinds.lstm import Lstm

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.design import Design
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.reload_words import writes
 from circulant.hw.top import Top
 from circulant.sim.arith.segments import fit_pwl

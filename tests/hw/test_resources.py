@@ -8,7 +8,7 @@ from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.parts import Memory
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.resources import inventory, memories, predict, products
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.residual import Residual

@@ -6,7 +6,7 @@ from amaranth.hdl import Module, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.top import Top, container_bits
 from tests.hw.golden import blocks, network, numbers
 from tests.hw.simulate import stream as streamed

@@ -5,7 +5,7 @@ import pytest
 
 from circulant.hw import generate
 from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.top import Top, images
 from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.quantize.quantize import quantize

@@ -9,7 +9,7 @@ from circulant.hw.array.layer_programs import ROWS, spacings
 from circulant.hw.array.plans import LayerPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.input_first import InputFirst
-from circulant.hw.layers.cells import cells_of
+from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
 from circulant.hw.plan.passes import useful
 from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, finalists, least_shared

@@ -11,7 +11,7 @@ from circulant.hw.array.schedules.adjacent import Adjacent
 from circulant.hw.array.schedules.either import Either
 from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.split_rows import SplitRows, SplitShape
-from circulant.hw.layers.cells import cells_of
+from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.layer_plan import array_shapes, element_multiplications, narrow
 from circulant.hw.plan.shared.groups import Group
 from circulant.hw.plan.step_cost import chain_latency

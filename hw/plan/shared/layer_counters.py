@@ -10,7 +10,7 @@ from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
-from circulant.hw.layers.cells import cells_of
+from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.step_cost import stages
 

@@ -7,7 +7,7 @@ from benchmarks.synthesis import Point, network
 from circulant.boards.device import device
 from circulant.boards.estimate import variants
 from circulant.boards.estimate.estimate import Options, estimate
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.resources import parts
 from circulant.sim.refusal import Refusal
 

@@ -7,7 +7,7 @@ import pytest
 from circulant.experiment import load
 from circulant.explore.bounds import sized
 from circulant.explore.fair import compare, units
-from circulant.hw.plan.plan import layer_multiplications
+from circulant.hw.planner import layer_multiplications
 from circulant.project import create
 from circulant.run.untrained import untrained
 from circulant.sim.quantize.bitwidth_cost import weight_count

@@ -5,7 +5,7 @@ import torch
 
 from circulant import training
 from circulant.experiment import load
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.run.untrained import untrained
 from circulant.sim.quantize.quantize import calibrate, quantize
 

@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.cosim import SimulationError
 from circulant.sim.golden.network import Network

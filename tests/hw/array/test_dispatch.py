@@ -7,7 +7,7 @@ from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape
 from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.input_first import InputFirst
-from circulant.hw.layers.recurrent import bank_shape
+from circulant.hw.kinds.recurrent import bank_shape
 from tests.hw.drawn_layers import lstm
 from tests.hw.simulate import run
 

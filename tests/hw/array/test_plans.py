@@ -3,7 +3,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from circulant.hw.array.plans import LayerPlan, PairPlan, ResidualPlan, ScalePlan, StreamPlan
+from circulant.hw.array.plans import LayerPlan, PairPlan, ResidualPlan, StreamPlan, ValuesPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.sim.kinds.linear import Linear
 from tests.hw.golden import product, recurrent
@@ -48,13 +48,12 @@ def test_a_pair_takes_what_the_slowest_takes(forward, backward, blocks, cycles):
     assert (pair.cycles, pair.multipliers, pair.streams) == (cycles, 80, 1)
 
 
-def test_a_scale_has_a_multiplier_for_each_channel_of_a_cycle():
-    assert ScalePlan(elements=8, cycles=12).multipliers == 8
+def test_a_stream_has_no_multipliers():
     assert StreamPlan(12).multipliers == 0
 
 
 def test_branches_add_up_and_wait_for_the_slowest_layer():
-    plan = ResidualPlan((PLAN, ScalePlan(4, 50)), (StreamPlan(70),))
+    plan = ResidualPlan((PLAN, ValuesPlan(4, 50, 4)), (StreamPlan(70),))
     assert (plan.multipliers, plan.cycles, plan.streams) == (44, 70, 1)
     assert ResidualPlan((PLAN,), ()).cycles == 30
     assert ResidualPlan((), ()).cycles == 0, "nothing takes no time"

@@ -16,7 +16,7 @@ from circulant.hw.design import Design
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.reload_words import writes
 from circulant.hw.resources import inventory, parts
 from circulant.hw.top import Top

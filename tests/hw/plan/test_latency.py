@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.plan.latency import reblocked, sample_latencies, sample_latency
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.stream.link import values
 from circulant.hw.stream.width_converter import WidthConverter
 from circulant.hw.top import Top, container_bits

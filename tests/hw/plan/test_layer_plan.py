@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.lanes import rows_for
-from circulant.hw.array.layer_programs import matrices, vector_cycles
+from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.emit.target import PORT_BITS
+from circulant.hw.kinds.linear import vector_cycles
 from circulant.hw.plan.layer_plan import LayerPlan, PairPlan, candidates, element_multiplications, exact
 from circulant.hw.plan.shared.candidates import candidates as shared_candidates
 from circulant.hw.plan.shared.groups import Group

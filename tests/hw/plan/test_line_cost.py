@@ -4,9 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from circulant.hw.layers.conv import ConvLayer
-from circulant.hw.layers.tile_conv import TileConvLayer
-from circulant.hw.plan.conv_plan import conv_plans, tile_plans
+from circulant.hw.kinds.conv.conv import ConvLayer
+from circulant.hw.kinds.conv.plan import conv_plans, tile_plans
+from circulant.hw.kinds.conv.tile_conv import TileConvLayer
 from circulant.hw.plan.line_cost import image_cycles
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers

@@ -5,7 +5,7 @@ import pytest
 from circulant.hw import generate
 from circulant.hw.plan.latency import reblocked
 from circulant.hw.plan.passing import depths, forked, latencies, passing
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.quantize.quantize import quantize

@@ -1,7 +1,7 @@
 import pytest
 
 from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
-from circulant.hw.plan.stream_plan import pooled_aside, scale_plans, stream_plan
+from circulant.hw.plan.stream_plan import one_for_each, pooled_aside, stream_plan
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.argmax import Argmax
 from circulant.sim.kinds.flatten import Flatten
@@ -36,7 +36,7 @@ def test_a_choice_never_limits():
 
 
 def test_a_scale_takes_some_channels_in_each_cycle():
-    assert [(each.multipliers, each.cycles) for each in scale_plans(scale(5), 10)] == [
+    assert [(each.multipliers, each.cycles) for each in one_for_each(scale(5), 10)] == [
         (1, 50), (2, 30), (4, 20), (8, 10)]
     assert layer_multiplications(scale(5), 10) == 50
     assert [rung[0].elements for rung in ladder(scale(5), streams=1, count=10).rungs] == [1, 2, 4, 8]

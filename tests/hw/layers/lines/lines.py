@@ -6,7 +6,7 @@ from amaranth.lib import data
 
 from circulant.hw.array.line_shape import Walk
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.window_pool import Passing
+from circulant.hw.kinds.pool.window_pool import Passing
 from circulant.hw.stream.pipeline import block
 from circulant.sim.shape.window import Grid, Window
 

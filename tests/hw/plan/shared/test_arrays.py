@@ -9,10 +9,10 @@ from circulant.hw.array.schedules.adjacent import Adjacent
 from circulant.hw.array.schedules.split_rows import SplitShape
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.latency import sample_latency
-from circulant.hw.plan.plan import alternatives, plan
 from circulant.hw.plan.shared.candidates import candidates, least_shared
 from circulant.hw.plan.shared.cost import shared_cost
 from circulant.hw.plan.shared.groups import Group, shareable
+from circulant.hw.planner import alternatives, plan
 from circulant.hw.resources import inventory
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top

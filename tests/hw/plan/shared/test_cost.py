@@ -11,8 +11,8 @@ from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry
-from circulant.hw.plan.plan import alternatives, plan
 from circulant.hw.plan.shared.cost import period, periods, shared_cost, taken_steps
+from circulant.hw.planner import alternatives, plan
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.sim.golden.network import Network

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.top import Top
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network

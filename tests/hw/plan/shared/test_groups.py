@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from circulant.hw.design import Design
-from circulant.hw.plan.plan import plan
 from circulant.hw.plan.shared.candidates import least_shared
 from circulant.hw.plan.shared.groups import shareable
+from circulant.hw.planner import plan
 from circulant.hw.reload_words import writes
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import Top

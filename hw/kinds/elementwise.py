@@ -1,0 +1,125 @@
+"""Several streams value by value: sums, differences, products, maxima and minima."""
+from collections.abc import Sequence
+from functools import reduce, singledispatch
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+
+from circulant.hw.arith.fixed import requantize
+from circulant.hw.array.parts import Memory, Parts
+from circulant.hw.array.parts import Product as Multiplier
+from circulant.hw.array.plans import StreamPlan
+from circulant.hw.emit.target import Platform
+from circulant.hw.layers.joins import JoinLayer
+from circulant.hw.plan.passing import Cycles, in_turn, joined
+from circulant.hw.plan.stream_plan import without_multipliers
+from circulant.hw.stream.pipeline import QUEUE, Queue, connect
+from circulant.hw.stream.storage import DeepQueue
+from circulant.hw.unit import Site, unit
+from circulant.sim.golden.residual import Residual
+from circulant.sim.kinds.add import Add
+from circulant.sim.kinds.elementwise import Elementwise
+from circulant.sim.kinds.maximum import Maximum
+from circulant.sim.kinds.minimum import Minimum
+from circulant.sim.kinds.product import Product
+
+__all__ = ["PlacesLayer", "combined", "exact"]
+
+DEPTH = 4
+"""Blocks that the queue behind a sum, or its like, holds."""
+
+
+@singledispatch
+def exact(layer: Elementwise | Residual, values: Sequence[Value]) -> Value:
+    """The value of a kind for those of its sources, before it is rounded."""
+    found: Value = (layer.combined if isinstance(layer, Elementwise) else Add.combined)(values)
+    return found
+
+
+@exact.register
+def _(layer: Maximum, values: Sequence[Value]) -> Value:
+    return reduce(lambda one, other: Mux(one > other, one, other), values)
+
+
+@exact.register
+def _(layer: Minimum, values: Sequence[Value]) -> Value:
+    return reduce(lambda one, other: Mux(one < other, one, other), values)
+
+
+def combined(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *, layer: Elementwise | Residual,
+             frac: int, shifts: Sequence[int]) -> None:
+    """Add the logic of a sum, or its like: taken when all have a block, and the queue behind it room for the one
+    before.
+
+    Parameters:
+        ends: streams of blocks of what is combined.
+        o: stream of blocks of the result.
+        frac: fraction bits of the result, before it is rounded.
+        shifts: places by which the values of each stream are shifted to the left before.
+    """
+    output, relu, multiplies = layer.output_format, layer.relu, isinstance(layer, Product)
+    m.submodules.queue = queue = Queue(o.payload.shape(), depth=DEPTH)
+    connect(m, queue.o, wiring.flipped(o))
+    moves = Signal()
+    sums = Signal(queue.i.payload.shape(), reset_less=True)
+    held = Signal()
+    valid: Value = ends[0].valid
+    for end in ends[1:]:
+        valid = valid & end.valid
+    m.d.comb += [moves.eq(valid & (~held | queue.i.ready)), *(end.ready.eq(moves) for end in ends),
+                 queue.i.valid.eq(held), queue.i.payload.eq(sums)]
+    with m.If(queue.i.ready):
+        m.d.sync += held.eq(0)
+    with m.If(moves):
+        m.d.sync += [held.eq(1), sums.last.eq(ends[0].payload.last)]
+
+    # Brought to one binary point, added, rounded, and ReLU; a product is a register before it is rounded.
+    for j in range(len(sums.data)):
+        value = exact(layer, [end.payload.data[j] << shift for end, shift in zip(ends, shifts, strict=True)])
+        if multiplies:
+            product = Signal(value.shape(), name=f"product_{j}", reset_less=True)
+            with m.If(moves):
+                m.d.sync += product.eq(value)
+            value = product
+        total: Value = requantize(value, frac - output.frac, output.width)
+        total = Mux(total[-1], 0, total) if relu else total
+        if multiplies:
+            m.d.comb += sums.data[j].eq(total)
+        else:
+            with m.If(moves):
+                m.d.sync += sums.data[j].eq(total)
+
+
+class PlacesLayer(JoinLayer):
+    """The sum of several streams of vectors, their maximum, or the difference, product or minimum of two; equals
+    `sim.kinds.elementwise.Elementwise`."""
+
+    @property
+    def parts(self) -> Parts:
+        widths = [form.width for form in self._layer.input_formats]
+        return super().parts + Parts([Memory(1, self.k * self._layer.output_format.width + 1, DEPTH - 1)],
+                                     [Multiplier(self.k, *widths)] if isinstance(self._layer, Product) else [])
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        layer = self._layer
+        assert isinstance(layer, Elementwise)
+        queues = self._queues(m)
+        for source, queue in zip(self.inputs, queues, strict=True):
+            connect(m, wiring.flipped(source), queue.i)
+        combined(m, [queue.o for queue in queues], self.o, layer=layer, frac=layer.frac, shifts=layer.shifts)
+        return m
+
+
+@unit.register
+def _(layer: Elementwise, plan: StreamPlan, site: Site) -> PlacesLayer:
+    return PlacesLayer(layer, k=site.k, beside=site.beside)
+
+
+without_multipliers(Elementwise)
+
+
+@joined.register
+def _(layer: Elementwise, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
+    there = [max(cycles) + DeepQueue.latency for cycles in zip(*comes, strict=True)]
+    return in_turn(there), [0] * len(comes), 1 + QUEUE

@@ -1,1 +1,0 @@
-"""Units of layers that make one value or vector of many."""

@@ -1,0 +1,294 @@
+"""From a budget of multipliers to arrays: what each layer gets."""
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from circulant.hw.array.layer_programs import matrices_of
+from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
+from circulant.hw.kinds.conv.tile import PIXELS
+from circulant.hw.kinds.registry import KINDS
+from circulant.hw.plan.latency import leaving, reblocked
+from circulant.hw.plan.passes import Ladder, Rung, ladder, layer_multiplications, tiled
+from circulant.hw.plan.shared.arrays import shared_plans
+from circulant.hw.plan.shared.candidates import least_shared
+from circulant.hw.plan.shared.groups import paired, shareable
+from circulant.hw.plan.shares import FULL, shares
+from circulant.hw.stream.link import values
+from circulant.hw.stream.pipeline import LEVELS
+from circulant.hw.unit import Site, unelaborated, wired
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+
+__all__ = ["KINDS", "OBJECTIVES", "Alternative", "Ladder", "Plan", "alternatives", "each_step", "ladder",
+           "layer_multiplications", "plan", "repeats", "require_positive", "rung_cycles", "rung_multipliers"]
+
+OBJECTIVES = ("throughput", "auto", "latency", "area")
+"""Aims of a design: an array for each layer, so that all work at once; of that and one array for all layers the one
+with the shorter period, of equals with the shorter latency; the one with the shorter latency; one array for all, with
+the shortest period."""
+
+EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
+                     "an array for each group of layers with one block size and one width of twiddles, as lanes and "
+                     "transforms have one")
+
+def require_positive(name: str, value: object, why: str) -> None:
+    """
+    Raises:
+        Refusal: when ``value`` is no positive integer.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Refusal(f"{name} must be a positive integer, not {value!r}; {why}")
+
+
+def each_step(network: Network) -> list[bool]:
+    """Whether each layer works at every step; behind one that returns its last state, a layer works once a sequence."""
+    return [flow.sequence for flow in network.arrangement.come]
+
+
+def repeats(network: Network) -> list[int]:
+    """For each layer how often its cycles pass for a sample: once, but behind images for each step of the sequence that
+    their rows become. Where sequences come in, whose length is open, samples are steps."""
+    found, times, images = [], 1, not network.sequence
+    for stage, come in zip(network.stages, network.arrangement.come, strict=True):
+        found.append(times if come.sequence and images else 1)
+        if come.grid is not None and getattr(stage, "rows", False):
+            times = come.grid[0]
+    return found
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Engines that a network can have within a budget.
+
+    Parameters:
+        engines: in words.
+        period: cycles from step to step, of the slowest layer.
+        latency: of a sample through recurrent and fully connected layers, in a closed loop, in cycles; None of others.
+        reason: of the choice, in words; that of others is empty.
+    """
+
+    engines: str
+    plans: list[Plan]
+    period: float
+    latency: int | None
+    reason: str = ""
+
+    @property
+    def multipliers(self) -> int:
+        return sum(each.multipliers for each in self.plans)
+
+
+def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
+         objective: str = "throughput", reloadable: bool = False) -> list[Plan]:
+    """For each layer its share of ``multipliers``: of an array for each layer, the slowest layer is as fast as they
+    allow; for other objectives see `alternatives`.
+
+    Parameters:
+        streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
+            every step of an LSTM overlaps with those of others.
+        levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
+        objective: one of `OBJECTIVES`.
+        reloadable: whether weights are exchanged, see `Sharing`.
+
+    Raises:
+        Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
+            hardware or none for several streams.
+    """
+    if objective != "throughput":
+        return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
+                            reloadable=reloadable)[0].plans
+    found = _ladders(network, multipliers, streams, levels, objective)
+    least = sum(rung_multipliers(each.rungs[0]) for each in found)
+    way_out = _one_array(network, streams, levels, least) if least > multipliers else ""
+    return _separate(network, multipliers, found, way_out)
+
+
+def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
+                 objective: str, reloadable: bool = False) -> list[Alternative]:
+    """The engines that a network can have within a budget, the best first, for an objective other than "throughput";
+    for the parameters see `plan`.
+
+    Raises:
+        Refusal: as `plan`; when the layers cannot share an array, unless the objective is "auto".
+    """
+    ladders = _ladders(network, multipliers, streams, levels, objective)
+    if objective == "latency" and any(layer.kind == "bidirectional" for layer in network.stages):
+        raise Refusal(f"hardware.objective must not be 'latency' where a layer is bidirectional, as network "
+                      f"{network.name!r} has no result before a sequence ends; choose 'throughput', 'auto' or 'area'")
+    try:
+        groups = shareable(network, streams)
+    except Refusal as refusal:
+        if objective != "auto":
+            raise
+        why = f"layers cannot share one: {str(refusal).partition(', but ')[2].partition('; ')[0]}"
+        return [_each(network, _separate(network, multipliers, ladders, ""), why)]
+    found: list[Alternative] = []
+    least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
+    if least <= multipliers:
+        found.append(_each(network, _separate(network, multipliers, ladders, "")))
+    aim = "latency" if objective == "latency" else "area"
+    shared, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
+    one = paired(network.stages, shared)
+    plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
+    latency = None if len(one) < len(shared) else _latency(
+        network, plans, len(one), list(cost.results), groups[-1].k)
+    found.append(Alternative(ONE if len(groups) == 1 else GROUPS, plans, cost.period, latency))
+    order = {"auto": lambda each: (each.period, _late(each)), "latency": lambda each: (_late(each), each.period),
+             "area": lambda each: (each.engines == EACH, 0)}
+    best, *others = sorted(found, key=order[objective])
+    return [replace(best, reason=_reason(best, others, objective, least)), *others]
+
+
+def _reason(best: Alternative, others: Sequence[Alternative], objective: str, least: int) -> str:
+    """The reason of a choice, in words."""
+    if objective == "area":
+        return "it is what 'area' asks for"
+    if not others:
+        return f"{EACH} needs at least {least} multipliers"
+    alike = "both take as long"
+    if objective == "latency":
+        if _late(best) < _late(others[0]):
+            return "a sample takes less"
+        return "samples take as long, and its step is shorter" if best.period < others[0].period else alike
+    if best.period < others[0].period:
+        return "its step is shorter"
+    return "steps are as long, and a sample takes less" if _late(best) < _late(others[0]) else alike
+
+
+def _late(each: Alternative) -> float:
+    return float("inf") if each.latency is None else each.latency
+
+
+def _each(network: Network, plans: list[Plan], reason: str = "") -> Alternative:
+    """An array for each layer, with its period and, where that is known of all layers, its latency."""
+    working = [plan.cycles for plan, steps in zip(plans, each_step(network), strict=True) if steps]
+    latency = None
+    if isinstance(plans[0], LayerPlan) and network.arrangement.chain:
+        k = matrices_of(network.stages[0])[0].product.block_size
+        latency = _latency(network, plans, 0, list(range(1 - -(-network.flow.size // k), 1)), k)
+    return Alternative(EACH, plans, max(working or [plan.cycles for plan in plans]), latency, reason)
+
+
+def _latency(network: Network, plans: Sequence[Plan], first: int, cycles: list[int], k: int) -> int | None:
+    """The latency of a sample; None where that of a layer is not known.
+
+    Parameters:
+        first: layer that has an array of its own or none.
+        cycles: in which the blocks of its input come, of ``k`` values each.
+    """
+    for layer, plan in zip(network.stages[first:], plans[first:], strict=True):
+        if isinstance(plan, LayerPlan):
+            own = matrices_of(layer)[0].product.block_size
+            cycles, k = reblocked(cycles, layer.inputs, k, own), own
+        found = leaving(layer, plan, cycles, k)
+        if found is None:
+            return None
+        cycles = found
+    return cycles[-1]
+
+
+def _ladders(network: Network, multipliers: int, streams: int, levels: int, objective: str) -> list[Ladder]:
+    """The ladder of each layer.
+
+    Raises:
+        Refusal: as `plan`.
+    """
+    require_positive("multipliers", multipliers, "give the budget of the device")
+    require_positive("streams", streams, "give 1 for the least latency")
+    found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
+             for layer, flow in zip(network.stages, network.arrangement.come, strict=True)]
+    if not network.many and network.flow.grid is None and isinstance(found[0].rungs[0][0], StreamPlan):
+        # Its values come one by one.
+        found[0] = Ladder([(replace(found[0].rungs[0][0], cycles=network.flow.size),)])
+    _check(network, streams)
+    if objective not in OBJECTIVES:
+        raise Refusal(f"hardware.objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
+    return found
+
+
+def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: str) -> list[Plan]:
+    """An array for each layer: starts with the smallest plan of each and enlarges that of the slowest one that can
+    still grow. The two directions of a bidirectional layer grow together.
+
+    Parameters:
+        way_out: of a budget that is too small.
+    """
+    times = repeats(network)
+    ladders: Ladders = [each.rungs for each in found]
+    least = sum(rung_multipliers(rungs[0]) for rungs in ladders)
+    if least > multipliers:
+        raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
+                      f"{multipliers}; raise hardware.multipliers or choose a smaller block size{way_out}")
+    shared = [_shared(each, multipliers, times) for each in (ladders, *_tiled(network, ladders))]
+    ladders, chosen, left = min(
+        (each for each in shared if each is not None),
+        key=lambda each: max(rung_cycles(rungs[n]) * time for rungs, n, time in zip(*each[:2], times, strict=True)))
+    slowest = max(range(len(ladders)), key=lambda at: rung_cycles(ladders[at][chosen[at]]) * times[at])
+    return _joined(network, [each.settle(ladders[at][chosen[at]], left if at == slowest else 0)
+                             for at, each in enumerate(found)])
+
+
+def _joined(network: Network, plans: list[Plan]) -> list[Plan]:
+    """The plans with the cycles of joins, which pass a block in each."""
+    if network.arrangement.chain:
+        return plans
+    with unelaborated():
+        sizes = [values(unit.o) for unit in wired(network.arrangement, plans, Site(steps=2))]
+    return [StreamPlan(-(-stage.outputs // size)) if getattr(stage, "joins", False) and not plan.multipliers else plan
+            for stage, size, plan in zip(network.stages, sizes, plans, strict=True)]
+
+
+def _one_array(network: Network, streams: int, levels: int, least: int) -> str:
+    """A way out of a budget that is too small for an array for each layer, which takes at ``least`` so many
+    multipliers; none where layers cannot share one, or need as many with it."""
+    try:
+        shared = least_shared(shareable(network, streams), levels)
+    except Refusal:
+        return ""
+    return f", or set hardware.objective to 'area': layers that share an array need {shared}" if shared < least else ""
+
+
+Ladders = list[Sequence[Rung]]
+
+
+def _shared(ladders: Ladders, multipliers: int, times: list[int]) -> tuple[Ladders, list[int], int] | None:
+    """The multipliers given to whichever layer is the slowest: the rung of each, and what is left; None when not even
+    the lowest rungs can be had."""
+    shape = 1, len(ladders), max(map(len, ladders))
+    costs, cycles = np.full(shape, FULL), np.zeros(shape, np.int64)
+    for at, rungs in enumerate(ladders):
+        costs[0, at, :len(rungs)] = [rung_multipliers(rung) for rung in rungs]
+        cycles[0, at, :len(rungs)] = [rung_cycles(rung) * times[at] for rung in rungs]
+    chosen, left = shares(costs, cycles, np.array([multipliers]))
+    return None if left[0] < 0 else (ladders, chosen[0].tolist(), int(left[0]))
+
+
+def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
+    """The ladders for a first layer that takes some pixels side by side, as may a pooling behind it."""
+    if not network.arrangement.chain:
+        return
+    first, behind = network.stages[0], network.stages[1] if len(network.stages) > 1 else None
+    for pixels in PIXELS:
+        if found := tiled(first, behind, pixels):
+            yield [*found, *ladders[len(found):]]
+
+
+def _check(network: Network, streams: int) -> None:
+    """
+    Raises:
+        Refusal: when a network over images is to interleave sequences.
+    """
+    if streams > 1 and any(each.flow.grid is not None for each in network.inputs):
+        raise Refusal(f"Sequences can only be interleaved in a network over sequences, but network {network.name!r} "
+                      f"takes images; set hardware.streams to 1, not {streams}")
+
+
+def rung_multipliers(rung: Rung) -> int:
+    """Multipliers of the plans of a rung together."""
+    return sum(int(each.multipliers) for each in rung)
+
+
+def rung_cycles(rung: Rung) -> int:
+    """Cycles of the slowest plan of a rung."""
+    return max(int(each.cycles) for each in rung)

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from circulant.hw.array.layer_programs import IN_TURN, layer_program
+from circulant.hw.array.plans import LayerPlan
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.kinds.linear import LinearLayer, spare_blocks, vector_cycles
+from circulant.hw.plan.shared.cost import period
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.quantize.quantize import quantize
+from tests.hw.golden import blocks, numbers, product
+from tests.hw.simulate import cycles, stream
+from tests.hw.test_top import Beats
+from tests.sim import samples
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("stalls", [(0.0, 0.0), (0.4, 0.6)])
+def test_a_layer_equals_golden(relu, single, stalls):
+    """Each vector is a sequence of its own, whether the layer knows that or not."""
+    layer = Linear("linear", 13, 10, product(3, 4, 4), relu)
+    dut = LinearLayer(layer, program=layer_program(layer, ArrayShape(2, 2, 1), (1, 1, 1)), single=single)
+    x = numbers(layer.input_format, 6, 13)
+    y = layer(x)
+    assert (y == 0).any() == relu and (layer.product(x) < 0).any()
+    given, wanted = ([block for row in rows for block in blocks([row[None]], 4)] for rows in (x, y))
+    assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1]) == wanted
+
+
+def test_ends_of_sequences_pass_a_layer_that_looks_at_them():
+    layer = Linear("linear", 13, 10, product(3, 4, 4), False)
+    dut = LinearLayer(layer, program=layer_program(layer, ArrayShape(2, 2, 1), (1, 1, 1)))
+    x = numbers(layer.input_format, 6, 13)
+    given, wanted = (blocks([rows[:4], rows[4:]], 4) for rows in (x, layer(x)))
+    assert stream(dut, given, stall_i=0.3, stall_o=0.3) == wanted
+
+
+@pytest.mark.parametrize(("shape", "aside"), [
+    (ArrayShape(10, 4, 2), 4), (ArrayShape(10, 2, 1), 2), (ArrayShape(10, 3, 2), 1), (ArrayShape(5, 4, 1), 2)])
+def test_a_dense_layer_takes_values_side_by_side_at_the_pace_of_its_array(shape, aside):
+    """As many as its columns and those of the matrix can be divided by; a vector takes what `vector_cycles` says."""
+    layer = Linear("linear", 120, 10, product(10, 120, 1), False)
+    assert spare_blocks(layer, shape) == aside
+    dut = LinearLayer(layer, program=layer_program(layer, shape, IN_TURN))
+    x = numbers(layer.input_format, 10, 120)
+    given, wanted = ([block for row in rows for block in blocks([row[None]], size)]
+                     for rows, size in ((x, aside), (layer(x), 1)))
+    assert stream(dut, given, stall_i=0.3, stall_o=0.3) == wanted
+    left = cycles(dut, given)[1][9::10]
+    assert (left[-1] - left[4]) / 5 == vector_cycles(layer, shape)
+
+
+@pytest.mark.parametrize(("sizes", "k", "shape"), [
+    ((6, 8), 1, ArrayShape(2, 3, 1)), ((8, 8), 4, ArrayShape(2, 1, 1)), ((16, 16), 4, ArrayShape(2, 1, 1)),
+    ((5, 9), 1, ArrayShape(3, 5, 1)), ((24, 8), 8, ArrayShape(1, 3, 1))])
+def test_vectors_come_in_the_period_that_is_played(sizes, k, shape):
+    """Short ones wait for a bank, longer than their array would take them."""
+    inputs, outputs = sizes
+    layer = Linear("linear", inputs, outputs, product(-(-outputs // k), -(-inputs // k), k), False)
+    plan = LayerPlan(shape, 0, shape.multipliers(k), 0, IN_TURN)
+    dut = LinearLayer(layer, program=layer_program(layer, shape, IN_TURN))
+    given = [block for row in numbers(layer.input_format, 34, inputs) for block in blocks([row[None]], k)]
+    left = cycles(dut, given)[1][-(-outputs // k) - 1::-(-outputs // k)]
+    played, _, turn = period([plan.alone(layer)], [0])
+    assert played >= vector_cycles(layer, shape) and 12 % turn == 0
+    assert (left[-1] - left[-13]) / 12 == played
+
+
+@pytest.mark.parametrize("stalls", [(0.0, 0.0), (0.4, 0.4)])
+def test_a_perceptron_equals_golden(stalls):
+    """Vectors that are each a sample of their own, through layers of different block sizes."""
+    model = samples.perceptron(24, 12, 6, 3, shape=(2, 3, 4))
+    images = np.random.default_rng(0).uniform(-1, 1, (5, 2, 3, 4))
+    network = quantize(model, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
+    dut, vectors = Beats(network, 40), network.vectors(images)
+    given, wanted = ([beat for row in rows for beat in blocks([row[None]], k)] for rows, k in (
+        (vectors.inputs, dut.top.input_block), (vectors.outputs, dut.top.output_block)))
+    assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=200) == wanted
