@@ -17,7 +17,7 @@ from circulant.experiment import Experiment, load
 from circulant.hw import Design, generate
 from circulant.hw.cost_table import Candidates, CostTable
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.resources import inventory
 from circulant.run.untrained import untrained
 from circulant.sim.golden.network import Network
