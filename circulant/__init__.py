@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from circulant.kit import write_kit
     from circulant.run.save_run import save_run
     from circulant.sim.cosim import Verification, verify
+    from circulant.sim.golden.faults import Fault
     from circulant.sim.golden.network import Network
     from circulant.sim.refusal import Refusal, ToolError
     from circulant.sim.vectors import Vectors
@@ -34,7 +35,7 @@ __all__ = [
     "load_data", "Dataset",
     "inspect", "ConversionReport", "compress", "initialise", "find_rate", "train_admm", "train_direct",
     "export", "from_onnx",
-    "Network", "Vectors",
+    "Network", "Vectors", "Fault",
     "generate", "Design", "write_kit",
     "verify", "Verification",
     "save_run",
@@ -47,6 +48,7 @@ _HOME = {
     "find_rate": "training", "train_admm": "training", "train_direct": "training", "export": "training",
     "from_onnx": "training",
     "Network": "sim.golden.network", "Vectors": "sim.vectors",
+    "Fault": "sim.golden.faults",
     "generate": "hw", "Design": "hw", "write_kit": "kit",
     "verify": "sim.cosim", "Verification": "sim.cosim",
     "save_run": "run.save_run",

@@ -57,7 +57,7 @@ ORDER = {
     "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
                      "vectors golden configuration registers error quantize design exercise cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan kinds planner known_plans ports bus top "
-                    "resources foreseen design cost_table reload_words",
+                    "resources foreseen design cost_table reload_words faults",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
                         "flow asic build simulated host program projects",
 }

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder, Tensor
+from circulant.sim.golden import faults as wrong
 from circulant.sim.golden import network_file
+from circulant.sim.golden.faults import Fault, FaultMemory
 from circulant.sim.golden.stages import Stages, stages
 from circulant.sim.kinds.argmax import Argmax
 from circulant.sim.public import public
@@ -368,6 +370,35 @@ class Network(Graph):
                  for name, values in given.items()}
         return Vectors(taken.pop(leading.name), found.pop(self.result), self.hash, lengths,
                        more_inputs=taken, more_outputs=found)
+
+    @property
+    def memories(self) -> dict[str, FaultMemory]:
+        """The memories that `with_faults` knows, by name."""
+        return wrong.memories(self)
+
+    @public
+    def with_faults(self, faults: Sequence[Fault]) -> "Network":
+        """The network as a circuit computes it whose memories have these faults, with a hash of its own.
+
+        Raises:
+            Refusal: when a memory, a word or a bit does not exist, or a bit has two faults.
+        """
+        nodes = wrong.faulted(self, faults)
+        return replace(self, nodes=tuple(nodes.get(node.name, node) for node in self.nodes))
+
+    @public
+    def draw_faults(self, *, rate: float | None = None, count: int | None = None, seed: int = 0,
+                    memories: Sequence[str] | None = None, kind: str = "flip") -> tuple[Fault, ...]:
+        """Different bits at random, each with the probability ``rate``, or ``count`` of all.
+
+        Parameters:
+            memories: names, or parts of them such as "bias" or "gru"; None: those of all weights.
+            kind: "flip", "stuck-at-0" or "stuck-at-1".
+
+        Raises:
+            Refusal: when a rate is not from 0 to 1, a memory does not exist, or there are not as many bits.
+        """
+        return wrong.draw(self, rate=rate, count=count, seed=seed, memories=memories, kind=kind)
 
     @public
     def save(self, folder: str | Path) -> None:
