@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.hw.array.plans import LayerPlan, PairPlan, with_ports
-from circulant.hw.plan.plan import Plan, plan
+from circulant.hw.planner import Plan, plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import images
 from circulant.sim.design import hashes, read

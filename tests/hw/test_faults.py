@@ -4,7 +4,7 @@ import pytest
 from circulant.hw.array.plans import with_ports
 from circulant.hw.design import generate
 from circulant.hw.faults import Place, plans_of, sites, sites_of
-from circulant.hw.plan.plan import plan
+from circulant.hw.planner import plan
 from circulant.hw.top import images
 from circulant.sim.quantize.quantize import quantize
 from tests.sim import samples
