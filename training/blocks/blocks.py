@@ -35,6 +35,9 @@ class BlockCirculant(nn.Module):
 
     _counts: Tensor
 
+    spectral = True
+    """Whether a product may be of the spectra of first columns alone."""
+
     def __init__(self, rows: int, columns: int, block_size: int, groups: int = 1, kernel: tuple[int, ...] = ()) -> None:
         super().__init__()
         if rows % groups:

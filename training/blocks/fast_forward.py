@@ -25,7 +25,7 @@ def use_fast_forward(module: nn.Module) -> None:
 
 def _forward(self: Any, x: Tensor) -> Tensor:
     chain = self.parametrizations.weight
-    if len(chain) == 1 and isinstance(chain[0], BlockCirculant) and _counts(x):
+    if len(chain) == 1 and isinstance(chain[0], BlockCirculant) and chain[0].spectral and _counts(x):
         rows, columns = chain[0].rows, chain[0].columns
         _, p, q, k = chain[0].shape
         if faster(x.numel() // columns, p, q, k) == "spectrum":

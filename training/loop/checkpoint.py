@@ -20,7 +20,7 @@ __all__ = ["FORMAT", "VERSION", "Checkpoint"]
 FORMAT = "circulant-checkpoint"
 VERSION = 2
 
-BEFORE = {"rate_scaling": "none", "loss": "auto", "early_stopping": 0}
+BEFORE = {"rate_scaling": "none", "loss": "auto", "early_stopping": 0, "self_guided": 0.0, "averaging": "none"}
 """Settings of trainings from before these could be chosen."""
 
 

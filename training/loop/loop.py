@@ -13,6 +13,7 @@ from torch.nn.utils import clip_grad_norm_, parametrize
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
+from circulant.training.loop.averaging import average
 from circulant.training.loop.nonfinite import find_nonfinite_source
 from circulant.training.loop.optimize import choose, optimizer, schedule
 from circulant.training.loop.runtime import ALONE, PRECISIONS, Precision, ProcessGroup
@@ -50,6 +51,7 @@ class Recipe:
     clip: float = TrainingSettings.clip
     precision: str = "float32"
     augment: str = TrainingSettings.augment
+    averaging: str = TrainingSettings.averaging
     rate_scaling: str = TrainingSettings.rate_scaling
 
 
@@ -85,6 +87,7 @@ class Fit:
         self._optimizer = optimizer(recipe.optimizer, model, recipe.lr, recipe.weight_decay,
                                     recipe.rate_scaling)
         self._scheduler = schedule(self._optimizer, recipe.decay, recipe.epochs * each, recipe.warmup * each)
+        self._average = average(recipe.averaging, model, recipe.epochs * each)
         self._shuffle = torch.Generator().manual_seed(recipe.seed)
         with self._noise():
             torch.manual_seed(recipe.seed + team.rank)  # for dropout
@@ -118,8 +121,15 @@ class Fit:
                             f"rate below {recipe.lr:g}, or set clip")
         metrics: Metrics = {"loss": total / weight}
         if measured:
-            metrics[self._task.metric] = evaluate(self._model, self._data, task=self._task, team=team)
+            if self._average is not None and self.epoch == recipe.epochs:
+                self._average.measure_batches(self._part.batches(recipe.batch))
+            metrics[self._task.metric] = evaluate(self.outcome, self._data, task=self._task, team=team)
         return metrics
+
+    @property
+    def outcome(self) -> nn.Module:
+        """The model that is measured and that the phase leaves: the one trained, or the average of its weights."""
+        return self._model if self._average is None else self._average.model
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the weights that the next epoch depends on. All processes of a team must call it together."""
@@ -137,13 +147,15 @@ class Fit:
     def _parts(self) -> Iterator[tuple[str, Any]]:
         """Objects with a state dict, by their names in that of the phase."""
         yield from (("optimizer", self._optimizer), ("scheduler", self._scheduler), ("scaler", self._precision.scaler))
+        if self._average is not None:
+            yield "average", self._average
         for name, (module, its) in self._task.auxiliary_modules.items():
             yield from ((name, module), (f"{name} optimizer", its))
 
     def _step(self, portion: Portion, number: int) -> float:
         """Train on one batch, of which this process takes its share; the loss of the whole."""
         team, scaler = self._team, self._precision.scaler
-        batch = portion.batch._replace(x=augment(portion.batch.x, self._recipe.augment, self._data.frames))
+        batch = augment(portion.batch, self._recipe.augment, self._data.frames)
         optimizers = [each for _, each in self._task.auxiliary_modules.values()]
         for each in (self._optimizer, *optimizers):
             each.zero_grad()
@@ -169,6 +181,8 @@ class Fit:
             scaler.step(each)
         scaler.update()
         self._scheduler.step()
+        if self._average is not None:
+            self._average.step()
         return value
 
     def _refuse(self, value: float, batch: Batch, number: int) -> None:

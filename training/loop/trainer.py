@@ -20,6 +20,7 @@ from circulant.training.blocks.constraint import (
     initialise,
     resolve,
 )
+from circulant.training.blocks.guided import Guides
 from circulant.training.blocks.paths import Costs, Paths
 from circulant.training.loop.best import Best
 from circulant.training.loop.checkpoint import Checkpoint
@@ -108,6 +109,7 @@ class Trainer:
         self._run: nn.Module | None = None
         self._known: float | None = None  # The score of the weights as they are.
         self._admm: Admm | None = None
+        self._guides: Guides | None = None
         self._data, self._task, self._settings, self._phases = data, task, settings, phases
         self._block_size, self._team, self._progress = block_size, team, progress
         self._checkpoint = None
@@ -162,13 +164,12 @@ class Trainer:
 
     def _enter(self, number: int, resumed: bool) -> None:
         """Make the model of a phase from that of the phase before; a resumed one gets its weights afterwards."""
-        phase, stage = self._phases[number], self._phases[:number].count("direct")
+        phase, stage, s = self._phases[number], self._phases[:number].count("direct"), self._settings
         self._admm = None
         if phase == "direct" and stage:
             self._model = inherit(decompress(self._model), self._staged(stage))
             self._known = None
         elif phase == "search":
-            s = self._settings
             each = part_of(self._data, "train", next(self._model.parameters()).device).count(s.batch_size)
             self._paths = Paths(self._model, self._block_size, costs=self._costs, share=s.search_share,
                                 batches=each * s.search_epochs, seed=s.seed + SEEDS[phase])
@@ -177,6 +178,9 @@ class Trainer:
             if self._inherits:
                 self._fresh.load_state_dict(self.dense)
             self._model = (inherit if self._inherits else initialise)(self._fresh, self._staged(0))
+            if s.self_guided:
+                each = part_of(self._data, "train", next(self._model.parameters()).device).count(s.batch_size)
+                self._guides = Guides(self._model, self._fresh, int(s.self_guided * s.direct_epochs * each))
             self._known = None
         elif phase == "retrain":
             self._model = compress(self._model, self._block_size)
@@ -185,7 +189,6 @@ class Trainer:
             if not resumed:
                 self.scores["projected"] = self._score()
         elif phase == "admm":
-            s = self._settings
             self._admm = Admm(self._model, self._block_size, rho=s.rho, schedule=s.rho_schedule, growth=s.rho_growth,
                               rho_max=s.rho_max, tolerance=s.tolerance, updates=s.admm_epochs // s.admm_interval)
         if self._run is None or phase != "admm":
@@ -226,10 +229,12 @@ class Trainer:
         recipe = Recipe(epochs, lr=s.rate(phase), batch=s.batch_size, seed=s.seed + SEEDS[phase] + stage, decay=s.decay,
                         warmup=s.warmup_epochs,
                         optimizer=s.optimizer, weight_decay=s.weight_decay, clip=s.clip, precision=s.precision,
-                        augment=s.augment, rate_scaling=s.rate_scaling)
+                        augment=s.augment, rate_scaling=s.rate_scaling,
+                        averaging=s.averaging if phase not in ("admm", "search") else "none")
         best = Best(task, s.early_stopping if phase not in ("admm", "search") else 0)
         paths = self._paths if phase == "search" else None
-        added = paths.update if paths else admm.add_penalty_gradient if admm else None
+        guides = self._guides if phase == "direct" else None
+        added = (paths.update if paths else admm.add_penalty_gradient if admm else guides.step if guides else None)
         fit = Fit(self._model, self._data, task, recipe, add_gradient=added,
                   team=self._team,
                   run=self._run)
@@ -242,13 +247,15 @@ class Trainer:
                 admm.load_state_dict(state["admm"])
             if paths is not None:
                 paths.load_state_dict(state["paths"])
+            if guides is not None:
+                guides.go_on(state["guided"])
         while fit.epoch < epochs and not (admm is not None and admm.converged) and not best.ends(fit.epoch):
             try:
                 metrics = fit.run_epoch(measured=(fit.epoch + 1) % s.evaluate_epochs == 0 or fit.epoch + 1 == epochs)
             except Refusal as refusal:
                 raise self._kept(refusal) from None
             self._known = metrics.get(self._task.metric)
-            best.see(self._model, fit.epoch, self._known)
+            best.see(fit.outcome, fit.epoch, self._known)
             if admm is not None and fit.epoch % s.admm_interval == 0:
                 metrics |= _updated(admm)
             if paths is not None:
@@ -259,13 +266,19 @@ class Trainer:
                 self._save(number, fit, best)
             if self._progress is not None and self._team.leads:
                 self._progress(phase, fit.epoch, epochs, metrics)
+        if fit.outcome is not self._model:
+            self._model.load_state_dict(fit.outcome.state_dict())
         if best.score is not None:
             self._model.load_state_dict(best.weights)
             self._known = best.score
+        if guides is not None:
+            guides.remove()
+            self._guides = None
 
     def _save(self, number: int, fit: Fit, best: Best) -> None:
         state = {"phase": number, "fit": fit.state_dict(), "best": best.state_dict(), "model": self._model.state_dict(),
                  "admm": self._admm.state_dict() if self._admm else None, "dense": self.dense, "scores": self.scores,
+                 "guided": self._guides.done if self._guides else 0,
                  "paths": self._paths.state_dict() if self._phases[number] == "search" and self._paths else None,
                  "block_size": self._block_size,
                  "history": self.history,

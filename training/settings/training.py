@@ -20,7 +20,7 @@ PHASES = {
     "dense": ("dense_epochs",),
     "admm": ("admm_epochs", "rho", "rho_schedule", "rho_growth", "rho_max", "admm_interval", "tolerance"),
     "retrain": ("retrain_epochs", "retrain_rate"),
-    "direct": ("direct_epochs", "start", "stages"),
+    "direct": ("direct_epochs", "start", "stages", "self_guided"),
     "search": ("search_epochs", "search_cost", "search_share"),
 }
 """Settings that one phase alone obeys."""
@@ -43,6 +43,8 @@ class TrainingSettings(Table):
                      choices=("auto", "dense", "projected"))
     stages: int = key(1, "stages of direct training from the dense baseline, which share its epochs; block sizes "
                       "double from stage to stage, up to the final ones", low=1, high=7)
+    self_guided: float = key(0.0, "part of direct training in which matrices are mixed with a dense twin, whose share "
+                             "falls from 1 to 0", low=0, high=1)
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
     admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
     retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
@@ -79,11 +81,15 @@ class TrainingSettings(Table):
     label_smoothing: float = key(0.0, "fraction of each label that is spread over all classes", low=0, high=0.9)
     distillation: float = key(0.0, "weight of the distance from the outputs of the dense baseline in the loss of the "
                               "later phases; the loss on the targets has the rest", low=0, high=1)
-    hints: float = key(0.0, "weight of an added distance from the outputs of the baseline's recurrent layers",
-                       low=0, high=100)
+    hints: float = key(0.0, "weight of an added distance from the outputs of the baseline's recurrent layers, or of "
+                       "its convolutions", low=0, high=100)
+    averaging: str = key("none", "weights that a phase leaves: the last ones; their moving average (ema), whose memory "
+                         "is a twentieth of the phase; or the mean over its last quarter (swa). Not of ADMM",
+                         choices=("none", "ema", "swa"))
     augment: str = key("none", "random changes of the training samples: images mirrored, shifted by up to two pixels, "
-                       "or both; sequences whose steps begin at another frame, or also masked",
-                       choices=("none", "flip", "shift", "flip-shift", "delay", "mask"))
+                       "or both; sequences whose steps begin at another frame, or that also are masked, faster or "
+                       "slower, or both",
+                       choices=("none", "flip", "shift", "flip-shift", "delay", "mask", "speed", "speed-mask"))
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
     warmup_epochs: int = key(1, "epochs in which the learning rate rises at the start of a phase", low=0, high=10000)
     device: str = key("auto", "device of the training; auto uses a GPU if there is one",
@@ -107,6 +113,9 @@ class TrainingSettings(Table):
         if self.direct_epochs < self.stages > 1:
             problems.append(f"training.stages must not exceed the {self.direct_epochs} direct_epochs, which they "
                             f"share, not {self.stages!r}")
+        if self.self_guided and self.stages > 1:
+            problems.append(f"training.self_guided must be 0 with {self.stages} stages, not {self.self_guided!r}: both "
+                            "lead from dense matrices to blocks")
         return problems
 
     def rate(self, phase: str) -> float:

@@ -1,11 +1,12 @@
-"""Augmentation, drawn anew for each batch: images are mirrored and shifted, spectrograms are masked."""
+"""Augmentation, drawn anew for each batch: images are mirrored and shifted, spectrograms masked, faster or slower."""
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import interpolate, pad
 
 from circulant.sim.refusal import Refusal
+from circulant.training.task.batches import Batch
 
 __all__ = ["AUGMENTS", "augment"]
 
@@ -14,6 +15,10 @@ REACH = 2
 
 MASKS = 2
 """Masks along each axis of a spectrogram; each is of up to a fifth of the bands, or a twentieth of the frames."""
+
+
+SPEEDS = (0.9, 1.0, 1.1)
+"""Speeds of a batch, of which each is as likely."""
 
 
 def flip(x: Tensor, frames: int = 1) -> Tensor:
@@ -62,29 +67,54 @@ def mask(x: Tensor, frames: int = 1) -> Tensor:
     return spectrogram.reshape(n, steps, features)
 
 
+def paced(batch: Batch, frames: int = 1) -> Batch:
+    """The sequences of a batch (N, T, frames · bands) at one of `SPEEDS`, by linear interpolation between frames.
+
+    Ko et al., Interspeech 2015, on filter banks instead of samples: the pitch stays. A batch has one speed, so that
+    sequences of one length keep one; it keeps its own where fewer steps would not hold its symbols.
+    """
+    speed = SPEEDS[int(torch.randint(len(SPEEDS), (1,)))]
+    n, steps, features = batch.x.shape
+    faster = max(1, round(steps / speed))
+    lengths = None if batch.lengths is None else (batch.lengths / speed).round().long().clamp(1, faster)
+    if batch.target_lengths is not None:  # Between two equal symbols CTC needs a blank.
+        room = torch.full((n,), faster) if lengths is None else lengths
+        if (room < 2 * batch.target_lengths + 1).any():
+            return batch
+    bands = batch.x.reshape(n, steps * frames, -1).transpose(1, 2)
+    x = interpolate(bands, size=faster * frames, mode="linear", align_corners=False).transpose(1, 2)
+    return batch._replace(x=x.reshape(n, faster, features), lengths=lengths)
+
+
 AUGMENTS: dict[str, tuple[Callable[[Tensor, int], Tensor], ...]] = {
     "none": (), "flip": (flip,), "shift": (shift,), "flip-shift": (flip, shift), "delay": (delay,),
-    "mask": (delay, mask)}
+    "mask": (delay, mask), "speed": (delay,), "speed-mask": (delay, mask)}
 """By the name that `TrainingSettings.augment` gives them."""
 
-SPECTRAL = ("delay", "mask")
+SPECTRAL = ("delay", "mask", "speed", "speed-mask")
 """Augmentations that change sequences; the others change images."""
 
 
-def augment(x: Tensor, name: str, frames: int = 1) -> Tensor:
-    """The samples of a batch, as the augmentation of this name changes them. It draws from torch's generator.
+def augment(batch: Batch, name: str, frames: int = 1) -> Batch:
+    """A batch, as the augmentation of this name changes it. It draws from torch's generator.
 
     Parameters:
-        x: images (N, C, H, W), or for `SPECTRAL` ones sequences (N, T, features).
+        batch: of images (N, C, H, W), or for `SPECTRAL` ones of sequences (N, T, features).
         frames: of which a step of a sequence is made.
 
     Raises:
-        Refusal: when the samples are of the other kind.
+        Refusal: when the samples are of the other kind, or each step has a target whose speed would have to change.
     """
     axes, shape = (3, "sequences (N, T, features)") if name in SPECTRAL else (4, "images (N, C, H, W)")
-    if AUGMENTS[name] and x.ndim != axes:
+    if AUGMENTS[name] and batch.x.ndim != axes:
         raise Refusal(f"training.augment = {name!r} must have {shape} to change, not samples of shape "
-                      f"{tuple(x.shape[1:])}; choose 'none'")
+                      f"{tuple(batch.x.shape[1:])}; choose 'none'")
+    if name.startswith("speed"):
+        if batch.target_lengths is None and batch.y.ndim > 1 and batch.y.shape[1] == batch.x.shape[1]:
+            raise Refusal(f"training.augment = {name!r} must have one target for a sequence, or symbols, not one for "
+                          "each step; choose 'mask'")
+        batch = paced(batch, frames)
+    x = batch.x
     for change in AUGMENTS[name]:
         x = change(x, frames)
-    return x
+    return batch._replace(x=x)

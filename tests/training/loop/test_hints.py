@@ -115,6 +115,23 @@ def test_the_maps_learn_along():
     assert not [name for name in trained.state_dict() if "maps" in name]
 
 
+def test_convolutions_are_compared_channel_by_channel():
+    torch.manual_seed(0)
+    teacher = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 6, 3), nn.Flatten())
+    student, samples = clone(teacher), torch.randn(5, 1, 6, 6)
+    hints = Hints(student, teacher.eval())
+    assert [tuple(layer.weight.shape) for layer in hints.maps] == [(4, 4), (6, 6)]
+    with torch.no_grad():
+        clone(student)(samples)  # A copy, such as an average of weights, is not heard.
+        student(samples), teacher(samples)
+        assert hints.distance(None).item() == pytest.approx(1), "maps at zero"
+        hints.maps[0].weight.copy_(torch.eye(4))
+        student(samples), teacher(samples)
+        assert hints.distance(None).item() == pytest.approx(0.5, rel=1e-5)
+    hints.close()
+    assert not student[0]._forward_hooks and not teacher[0]._forward_hooks
+
+
 @pytest.mark.parametrize("kind", ["gru", "mlp"])
 def test_no_layers_to_listen_to_are_refused_before_any_work(kind):
     with pytest.raises(Refusal, match=r"^training\.hints must have recurrent layers of our own .* choose 0$"):

@@ -40,8 +40,8 @@ def test_every_choice_is_implemented():
 
 def test_idle_settings_are_those_of_other_phases():
     found = idle("admm", "retrain")
-    assert {"dense_epochs", "direct_epochs", "start", "stages", "search_epochs", "search_cost", "search_share",
-            "device", "tensorboard"} == found.keys()
+    assert {"dense_epochs", "direct_epochs", "start", "stages", "self_guided", "search_epochs", "search_cost",
+            "search_share", "device", "tensorboard"} == found.keys()
     assert found["start"] == "it has no phase 'direct'; leave it out"
     assert {"rho", "retrain_rate", "tolerance"} < idle("direct").keys()
     assert {name for names in PHASES.values() for name in names} < keys(TrainingSettings).keys()

@@ -3,7 +3,19 @@ import pytest
 import torch
 
 from circulant.sim.refusal import Refusal
-from circulant.training.task.augment import augment, delay, mask
+from circulant.training.task import augment as module
+from circulant.training.task.augment import SPEEDS, delay, mask, paced
+from circulant.training.task.batches import Batch
+
+
+def batch(x, lengths=None, symbols=None) -> Batch:
+    y = torch.zeros(len(x), 3 if symbols else 1, dtype=torch.long)
+    return Batch(x, y, lengths if lengths is None else torch.tensor(lengths),
+                 symbols if symbols is None else torch.full((len(x),), symbols), torch.arange(len(x)))
+
+
+def augment(x, name, frames=1):
+    return module.augment(batch(x), name, frames).x
 
 
 @pytest.fixture(autouse=True)
@@ -88,10 +100,37 @@ def test_mask():
     assert {(4, 4), (4, 1), (3, 3), (3, 1)} <= widths
 
 
-@pytest.mark.parametrize("name", ["delay", "mask"])
+@pytest.mark.parametrize("name", ["delay", "mask", "speed"])
 def test_refuses_images_that_are_to_be_delayed_or_masked(name):
     with pytest.raises(Refusal, match=r"sequences \(N, T, features\).*\(1, 8, 8\)"):
         augment(torch.randn(4, 1, 8, 8), name)
+
+
+def test_a_batch_is_faster_or_slower_as_a_whole():
+    x, seen = torch.arange(40.0).reshape(1, 20, 2).repeat(3, 1, 1), set()
+    for _ in range(30):
+        found = paced(batch(x, [20, 10, 1]), 1)
+        steps = found.x.shape[1]
+        seen.add(steps)
+        speed = next(speed for speed in SPEEDS if round(20 / speed) == steps)
+        assert found.lengths.tolist() == [steps, round(10 / speed), 1]
+        inner = slice(1, steps - 1)
+        wanted = 2 * ((torch.arange(steps) + 0.5) * 20 / steps - 0.5)  # Frames lie in the middle of their steps.
+        assert torch.allclose(found.x[0, inner, 0], wanted[inner], atol=1e-4), "a ramp stays one, and is not moved"
+    assert seen == {18, 20, 22}
+    assert paced(batch(torch.randn(2, 10, 6)), 3).x.shape[2] == 6
+
+
+def test_a_batch_keeps_its_pace_where_its_symbols_need_the_steps():
+    x = torch.randn(2, 9, 4)
+    assert {paced(batch(x, [9, 9], symbols=4)).x.shape[1] for _ in range(30)} == {9, 10}
+    assert {paced(batch(x, [9, 9], symbols=3)).x.shape[1] for _ in range(30)} == {8, 9, 10}
+
+
+def test_targets_at_each_step_have_no_other_speed():
+    each = batch(torch.randn(2, 9, 4))._replace(y=torch.zeros(2, 9))
+    with pytest.raises(Refusal, match=r"^training\.augment = 'speed-mask' must have one target for a sequence"):
+        module.augment(each, "speed-mask")
 
 
 def test_refuses_sequences():
