@@ -149,8 +149,8 @@ def _fits(value: Any, hint: Any) -> bool:
     options = _options(hint)
     if _arrays(options):
         known = tuple(each for each in options if isinstance(each, type) and each.__module__.startswith("torch"))
-        mapped = isinstance(value, Mapping) and any(_class(each) is Mapping for each in options)
-        return mapped or isinstance(value, known) or _numeric(value) or (value is None and type(None) in options)
+        held = any(isinstance(value, kind) and kind in map(_class, options) for kind in (Mapping, tuple))
+        return held or isinstance(value, known) or _numeric(value) or (value is None and type(None) in options)
     return any(_is(value, each) for each in options)
 
 

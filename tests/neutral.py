@@ -26,7 +26,7 @@ def run(graph, x):
         else:
             y = compute(node, *given)
             values[node.name] = functional.relu(y) if getattr(node, "relu", False) else y
-    return values[graph.output]
+    return values[graph.outputs[0].node]
 
 
 @singledispatch

@@ -184,10 +184,11 @@ def test_what_takes_two_streams_refuses_more(written, tmp_path):
 
 
 @pytest.mark.parametrize(("given", "sentence"), [
-    ({"x": data()["x"]}, r"^The inputs of network 'several' must be z, x, y, not x; give each by its name$"),
+    ({"x": data()["x"]}, r"^Inputs of network 'several' must be of z, x, y, not of x; give those of each input by its "
+                         r"name$"),
     ({**data(), "y": data()["y"][:, :4]}, r"^Inputs of network 'several' must come together, as many samples and steps "
                                           r"of each, but 'y' has \(10, 4\) and 'x' \(10, 5\); give the same of all$"),
-    ({**data(), "z": data()["z"][:4]}, r"but 'z' has \(4,\) and 'x' \(10,\); give the same of all$")])
+    ({**data(), "z": data()["z"][:4]}, r"must be as many samples of each input, not 4, 10, 10; give the same of all$")])
 def test_inputs_that_do_not_come_together_are_refused(written, given, sentence):
     with pytest.raises(Refusal, match=sentence):
         written[0].vectors(given)

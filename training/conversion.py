@@ -1,5 +1,6 @@
 """From a trained torch model to the network that the hardware obeys."""
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.capture.building import LONGEST, Builder
+from circulant.training.capture.graph import Output
 from circulant.training.capture.lowering import lower
-from circulant.training.capture.record import numbers_of
-from circulant.training.capture.trace import capture, finite
+from circulant.training.capture.record import numbers_of, parts
+from circulant.training.capture.trace import capture, finite, inputs_of
 
 __all__ = ["export", "reference"]
 
@@ -31,23 +33,23 @@ TOLERANCE = 1e-6
 
 
 @public(more=Widths)
-def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, lengths: ArrayLike | Tensor | None = None,
-           weight_bits: int = 12, activation_bits: int = 16, name: str | None = None, **widths: Any) -> Network:
+def export(model: nn.Module, sample_inputs: ArrayLike | Tensor | tuple[Any, ...] | Mapping[str, Any], *,
+           lengths: ArrayLike | Tensor | None = None, weight_bits: int = 12, activation_bits: int = 16,
+           name: str | None = None, **widths: Any) -> Network:
     """The golden model of a torch model, its formats fitted to sample inputs; those that quantizers of the model say
     stay as they are.
 
     Parameters:
         sample_inputs: (N, T, inputs), (N, inputs) or (N, channels, height, width), like the data to come; the
-            calibration.
+            calibration. Of a model with several inputs a tuple of those of each, or a dictionary by name.
         lengths: (N,), the steps of each sequence where they differ; the network then asks for those of its inputs, too.
         widths: further fields of `circulant.sim.quantize.quantize.Widths`.
 
     Raises:
         Refusal: as `reference` and `circulant.sim.quantize.quantize.quantize`.
     """
-    sample = _sample(sample_inputs)
     known = np.asarray(lengths.detach().cpu()) if isinstance(lengths, Tensor) else lengths
-    exact, lowered = _converted(model, sample, name)
+    exact, lowered, sample = _converted(model, sample_inputs, name)
     grids = {path: WeightGrid(form) for path, form in lowered.grids.items()}
     widths = {"grids": grids, "formats": lowered.formats} | widths
     return quantization.quantize(exact, sample, lengths=known, weight_bits=weight_bits,
@@ -55,27 +57,30 @@ def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, lengths: Arra
 
 
 @public
-def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str | None = None) -> Model:
+def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor | tuple[Any, ...] | Mapping[str, Any], *,
+              name: str | None = None) -> Model:
     """The mathematics of a torch model in evaluation mode, which stays as it is.
 
     `circulant.training.inspect` says of any model what of it exports; docs/models.md lists it. Matrices under
     `BlockCirculant` keep their block size, others are dense (1). Where no last step is taken, the last recurrent layer
-    returns "sequence" and the network gives an output for each step. A module ``encoder.gru`` of two layers becomes
+    returns "sequence" and the network gives an output for each step. Where there are several inputs they are called as
+    those of its ``forward``; outputs come in the order of the model. A module ``encoder.gru`` of two layers becomes
     ``encoder_gru_l0`` and ``encoder_gru_l1``.
 
     Raises:
         Refusal: everything that cannot be converted, at once; a sample that is empty, not finite, or of the wrong
             shape; weights that are not finite.
     """
-    return _converted(model, _sample(sample_inputs), name)[0]
+    return _converted(model, sample_inputs, name)[0]
 
 
-def _converted(model: nn.Module, sample: NDArray[np.float64], name: str | None) -> tuple[Model, Builder]:
-    """The mathematics of a model, and the formats that its quantizers say."""
+def _converted(model: nn.Module, sample: Any, name: str | None) -> tuple[Model, Builder, Any]:
+    """The mathematics of a model, the formats that its quantizers say, and the sample as the former takes it."""
     kind = parametrize.type_before_parametrizations(model).__name__
     model = clone(model).cpu().double().eval()
     bad = finite(model)
-    graph, report = capture(model, torch.from_numpy(sample))
+    given = {name: _sample(each) for name, each in inputs_of(model, sample).items()}
+    graph, report = capture(model, {name: torch.from_numpy(each) for name, each in given.items()})
     report.require_exportable()
     assert graph is not None
     if bad:
@@ -84,8 +89,9 @@ def _converted(model: nn.Module, sample: NDArray[np.float64], name: str | None) 
     name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()[:LONGEST]
     lowered = lower(graph)
     result = lowered.model(name)
-    _compare(model, result, sample, graph.dropped)
-    return result, lowered
+    _compare(model, result, list(given.values()), graph.outputs)
+    values = {each.name: array for each, array in zip(result.inputs, given.values(), strict=True)}
+    return result, lowered, values if len(values) > 1 else next(iter(values.values()))
 
 
 def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:
@@ -99,26 +105,28 @@ def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:
     return array
 
 
-def _compare(model: nn.Module, result: Model, sample: NDArray[np.float64], dropped: str) -> None:
+def _compare(model: nn.Module, result: Model, sample: list[NDArray[np.float64]], outputs: tuple[Output, ...]) -> None:
     """Check that the reference computes what torch computes; ``model`` is in double precision.
-
-    Parameters:
-        dropped: the last function of the model that the reference has not, or nothing.
 
     Raises:
         AssertionError: when they differ by more than `TOLERANCE`; the conversion is wrong then.
     """
-    sample = sample[:COMPARED] if result.flow.grid is not None else sample  # Windows of images take much memory.
+    if any(each.flow.grid is not None for each in result.inputs):
+        sample = [each[:COMPARED] for each in sample]  # Windows of images take much memory.
     with torch.no_grad(), numbers_of(torch.float64), parametrize.cached():
-        wanted = model(torch.from_numpy(sample))
-    while not isinstance(wanted, Tensor):  # a dictionary or tuple of one
-        (wanted,) = wanted.values() if isinstance(wanted, dict) else wanted
-    wanted, got = wanted.numpy(), result.run(sample)
+        wanted = [part for part in parts(model(*map(torch.from_numpy, sample))) if part is not None]
+    names = (each.name for each in result.inputs)
+    found = result.run(dict(zip(names, sample, strict=True)) if len(sample) > 1 else sample[0])
+    for name, output, tensor in zip(result.outputs, outputs, wanted, strict=True):
+        _compare_output(found[name] if len(outputs) > 1 else found, tensor.movedim(output.batch, 0).numpy(), output)
+
+
+def _compare_output(got: NDArray[np.float64], wanted: NDArray[np.float64], output: Output) -> None:
     if got.size == wanted.size and (got.ndim == 2 or [size for size in wanted.shape[1:] if size > 1] == [
             size for size in got.shape[1:] if size > 1]):
         got = got.reshape(wanted.shape)
-    if dropped:
-        got = getattr(torch, dropped)(torch.from_numpy(got), -1).numpy()
+    if output.dropped:
+        got = getattr(torch, output.dropped)(torch.from_numpy(got), -1).numpy()
     if got.shape != wanted.shape:
         raise AssertionError(f"The converted model gives the shape {got.shape}, but torch gives {wanted.shape}")
     worst = float(np.abs(got - wanted).max()) / max(float(np.abs(wanted).max()), 1e-30)

@@ -2,7 +2,7 @@
 
 Run it with `python examples/zoo/rnnoise.py [FOLDER]`; weights are random. RNNoise's GRUs are of the older form, which
 resets before the matrix, and the candidate of the second one is rectified. Each takes the features and what comes
-before it side by side, so that branches cross. RNNoise's second output, whether somebody speaks, is left out.
+before it side by side, so that branches cross. A second output says whether somebody speaks.
 """
 import sys
 
@@ -16,29 +16,30 @@ from circulant.training import ResetBeforeGru
 class Suppressor(nn.Module):
     """Valin, "A hybrid DSP/deep learning approach to real-time full-band speech enhancement", 2018."""
 
-    def __init__(self) -> None:
+    def __init__(self, features: int = 42, width: int = 24, bands: int = 22) -> None:
         super().__init__()
-        self.dense = nn.Linear(42, 24)
-        self.vad = ResetBeforeGru(24, 24, batch_first=True)
-        self.noise = ResetBeforeGru(24 + 24 + 42, 48, batch_first=True, nonlinearity="relu")
-        self.denoise = ResetBeforeGru(24 + 48 + 42, 96, batch_first=True)
-        self.gains = nn.Linear(96, 22)
+        self.dense = nn.Linear(features, width)
+        self.vad = ResetBeforeGru(width, width, batch_first=True)
+        self.speech = nn.Linear(width, 1)
+        self.noise = ResetBeforeGru(2 * width + features, 2 * width, batch_first=True, nonlinearity="relu")
+        self.denoise = ResetBeforeGru(3 * width + features, 4 * width, batch_first=True)
+        self.gains = nn.Linear(4 * width, bands)
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         frames = torch.tanh(self.dense(features))
         vad, _ = self.vad(frames)
         noise, _ = self.noise(torch.cat((frames, vad, features), -1))
         denoised, _ = self.denoise(torch.cat((vad, noise, features), -1))
-        return torch.sigmoid(self.gains(denoised))  # (N, T, 22)
+        return torch.sigmoid(self.gains(denoised)), torch.sigmoid(self.speech(vad))  # (N, T, 22), (N, T, 1)
 
 
-def model() -> nn.Module:
-    return Suppressor().eval()
+def model(small: bool = False) -> nn.Module:
+    return (Suppressor(4, 2, 3) if small else Suppressor()).eval()
 
 
-def samples(count: int) -> Tensor:
+def samples(count: int, small: bool = False) -> Tensor:
     """Features (count, 20 frames, 42)."""
-    return torch.randn(count, 20, 42)
+    return torch.randn(count, 5, 4) if small else torch.randn(count, 20, 42)
 
 
 def main(folder: str = "runs/rnnoise") -> None:

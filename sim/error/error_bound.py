@@ -16,27 +16,33 @@ without which the bound would grow with every step. `PropagatedError` carries J,
 where τ is how far the table is from f at that argument. No error is greater than a function's range. All holds as long
 as nothing saturates but the values of tables.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim.arith.fixed import Reals
+from circulant.sim.arith.trace import Recorder
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.argmax import Argmax
 from circulant.sim.passes.bases import Known, Trace, propagate
 from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.flows import check_data
+from circulant.sim.shape.flows import check_all, check_data
+from circulant.sim.shape.graph import computed
 
 __all__ = ["error_bound"]
 
-def error_bound(network: Network, model: Model, x: ArrayLike, *, lengths: ArrayLike | None = None) -> Reals:
-    """The greatest |golden − mathematics| of each output for real inputs (N, T, inputs), (N, inputs) or images.
+def error_bound(network: Network, model: Model, x: ArrayLike | Mapping[str, ArrayLike], *,
+                lengths: ArrayLike | None = None) -> Any:
+    """The greatest |golden − mathematics| of each value for real inputs (N, T, inputs), (N, inputs) or images; of
+    several outputs by name.
 
     Parameters:
+        x: of a network with several inputs those of each by its name; no lengths then.
         model: what ``network`` was quantized from.
         lengths: (N,), the steps of each sequence; None where all have T. Beyond them the bound is 0.
 
@@ -51,33 +57,44 @@ def error_bound(network: Network, model: Model, x: ArrayLike, *, lengths: ArrayL
         raise Refusal(f"The model must be what network {network.name!r} was quantized from, with its layers "
                       f"{[layer.name for layer in network.layers]}, not {[layer.name for layer in model.layers]}; give "
                       "that one")
+    if network.many and lengths is None:
+        given = x if isinstance(x, Mapping) else {network.entry.name: x}
+        every = _bounds(network, model, check_all(f"Inputs of network {network.name!r}", network.inputs, given))
+        return every if len(every) > 1 else every[network.exit]
+    assert not isinstance(x, Mapping)
     exact = check_data(f"Inputs of network {network.name!r}", x, network.flow, network.shape)
-    every = network.lengths(exact, lengths)
-    if every is None:
-        return _bounds(network, model, x, exact)
+    known = network.lengths(exact, lengths)
+    if known is None:
+        return _of_one(network, model, exact)
     found = np.zeros((*exact.shape[:2 if network.per_step else 1], network.end.size))
     alike = replace(network, ragged=False)
-    for steps in np.unique(every):
-        some, part = every == steps, exact[every == steps, :steps]
-        bounds = _bounds(alike, model, part, part)
+    for steps in np.unique(known):
+        some, part = known == steps, exact[known == steps, :steps]
+        bounds = _of_one(alike, model, part)
         found[(some, slice(steps)) if network.per_step else some] = bounds
     return found
 
 
-def _bounds(network: Network, model: Model, x: ArrayLike, exact: Reals) -> Reals:
-    """The bounds for samples of one size; ``exact`` are they as `check_data` gives them."""
-    trace = network.run(x, trace=True).trace
+def _of_one(network: Network, model: Model, exact: Reals) -> Reals:
+    return _bounds(network, model, {network.entry.name: exact})[network.exit]
+
+
+def _bounds(network: Network, model: Model, exact: Mapping[str, Reals]) -> dict[str, Reals]:
+    """The bounds by output for samples of one size, as `check_data` gives them."""
+    start: dict[str, Known] = {}
+    record = Recorder()
+    for name, each in exact.items():
+        values = network.formats[name].real(network.formats[name].quantize(each))
+        start[name] = values, values - each, np.zeros_like(each)
+    computed(network, {name: network.formats[name].quantize(each) for name, each in exact.items()}, record)
+    trace = record.tensors
     _check_saturation(network, trace)
-    form = network.input_format
-    values = form.real(form.quantize(exact))
-    start: Known = values, values - exact, np.zeros_like(exact)
     references = {layer.name: layer for layer in model.layers}
 
     def step(layer: GoldenLayer, known: Sequence[Known]) -> Known:
         return propagate(layer, references[layer.name], trace, layer.argument(known))
 
-    _, shift, rest = network.walk({network.entry.name: start}, step)[network.exit]
-    return np.abs(shift) + rest
+    return {name: np.abs(shift) + rest for name, (_, shift, rest) in network.walk(start, step).items()}
 
 
 def _check_saturation(network: Network, trace: Trace) -> None:

@@ -19,7 +19,7 @@ from circulant.sim.golden.stages import Stages, stages
 from circulant.sim.kinds.argmax import Argmax
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.flows import check_data
+from circulant.sim.shape.flows import check_all, check_data
 from circulant.sim.shape.graph import Graph, Node, computed, free_name
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending, valid
 from circulant.sim.vectors import Vectors
@@ -147,13 +147,23 @@ class Network(Graph):
         return network_file.body(self)
 
     @public
-    def run(self, x: ArrayLike, *, lengths: ArrayLike | None = None, trace: bool = False) -> Result:
-        """Golden outputs for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format.
+    def run(self, x: ArrayLike | Mapping[str, ArrayLike], *, lengths: ArrayLike | None = None, trace: bool = False
+            ) -> Any:
+        """The `Result` for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format; of
+        several outputs a dictionary of one for each.
 
         Parameters:
+            x: of a network with several inputs those of each by its name; no lengths then.
             lengths: as `run_integers`.
             trace: keep every tensor on the way; the whole batch is then computed at once.
         """
+        if self.many and lengths is None:
+            record = Recorder() if trace else None
+            every = computed(self, self.all_integers(x if isinstance(x, Mapping) else {self.entry.name: x}), record)
+            results = {name: Result(each, self.formats[name].real(each), record.tensors if record else {})
+                       for name, each in every.items()}
+            return results if len(results) > 1 else results[self.exit]
+        assert not isinstance(x, Mapping)
         integers = self.integers(x)
         if not trace:
             integers = self.run_integers(integers, lengths)
@@ -196,6 +206,15 @@ class Network(Graph):
         """
         return self.input_format.quantize(check_data(
             f"Inputs of network {self.name!r}", x, self.flow, self.shape))
+
+    def all_integers(self, x: Mapping[str, ArrayLike]) -> dict[str, Integers]:
+        """Real inputs by name as `integers` of each.
+
+        Raises:
+            Refusal: as `check_all`.
+        """
+        given = check_all(f"Inputs of network {self.name!r}", self.inputs, x)
+        return {name: self.formats[name].quantize(each) for name, each in given.items()}
 
     def run_integers(self, x: Integers, lengths: ArrayLike | None = None) -> Integers:
         """Golden outputs for inputs that are integers of the input format already, those of images (N, height, width,
@@ -322,14 +341,7 @@ class Network(Graph):
         return Vectors(inputs, self.run_integers(inputs, known), self.hash, known)
 
     def _vectors_of_all(self, x: Mapping[str, ArrayLike], lengths: ArrayLike | None) -> Vectors:
-        if set(x) != {each.name for each in self.inputs}:
-            names = ", ".join(each.name for each in self.inputs)
-            raise Refusal(f"The inputs of network {self.name!r} must be {names}, "
-                          f"not {', '.join(x)}; give each by its name")
-        given = {each.name: self.formats[each.name].quantize(check_data(
-            f"Inputs {each.name!r} of network {self.name!r}", x[each.name], each.flow, each.shape))
-            for each in self.inputs}
-        leading = self.leading
+        given, leading = self.all_integers(x), self.leading
         known = self.lengths(given[leading.name], lengths)
         for each in self.inputs:
             count, wanted = (values.shape[:1 + (each.flow.sequence and leading.flow.sequence)]

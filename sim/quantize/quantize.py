@@ -16,7 +16,7 @@ from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.passes.quantizing import grid_of
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.flows import check_data
+from circulant.sim.shape.flows import check_all
 from circulant.sim.shape.graph import Node
 from circulant.sim.shape.sequences import check_lengths
 
@@ -34,16 +34,9 @@ def calibrate(model: float_model.Model, calibration: ArrayLike | Mapping[str, Ar
         Refusal: when the data is empty, not finite, or of the wrong shape; as `check_lengths`.
     """
     given = calibration if isinstance(calibration, Mapping) else {model.entry.name: calibration}
-    if set(given) != {each.name for each in model.inputs}:
-        raise Refusal(f"Calibration data must be of {', '.join(each.name for each in model.inputs)}, not of "
-                      f"{', '.join(given)}; give those of each input by its name")
-    data = {each.name: check_data("Calibration data", given[each.name], each.flow, each.shape)
-            for each in model.inputs}
+    data = check_all("Calibration data", model.inputs, given)
     if not all(np.isfinite(each).all() for each in data.values()):
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
-    if len({len(each) for each in data.values()}) > 1:
-        raise Refusal(f"Calibration data must have as many samples of each input, not "
-                      f"{', '.join(str(len(each)) for each in data.values())}; give the same of all")
     return Peaks(model, data, None if lengths is None else check_lengths(
         "Calibration data", lengths, data[model.leading.name].shape))
 

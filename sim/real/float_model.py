@@ -2,6 +2,7 @@
 
 Golden integers are compared with these within a derived bound; hardware never is.
 """
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.passes.products import Tap, ignore
-from circulant.sim.shape.flows import check_data
+from circulant.sim.shape.flows import check_all, check_data
 from circulant.sim.shape.graph import Graph, Node, computed, linked
 from circulant.sim.shape.recurrent import check_directions
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending
@@ -28,10 +29,13 @@ __all__ = ["Bidirectional", "Model", "Residual", "Stage"]
 class Model(Graph):
     """A graph of layers in float64."""
 
-    def run(self, x: ArrayLike, tap: Tap = ignore, *, lengths: ArrayLike | None = None) -> Reals:
-        """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken.
+    def run(self, x: ArrayLike | Mapping[str, ArrayLike], tap: Tap = ignore, *, lengths: ArrayLike | None = None
+            ) -> Any:
+        """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken; of several outputs those of
+        each by name.
 
         Parameters:
+            x: of a model with several inputs those of each by name; no lengths then.
             lengths: (N,), the steps of each sequence; None where all have T. Outputs beyond them are 0, and ``tap``
                 sees the longest sequence first, of each step those alone that have it.
 
@@ -39,6 +43,11 @@ class Model(Graph):
             Refusal: as `check_data` and `check_lengths`.
         """
         what = f"Inputs of network {self.name!r}"
+        if self.many and lengths is None:
+            given = check_all(what, self.inputs, x if isinstance(x, Mapping) else {self.entry.name: x})
+            every = computed(self, given, tap)
+            return every if len(every) > 1 else every[self.exit]
+        assert not isinstance(x, Mapping)
         values = check_data(what, x, self.flow, self.shape)
         if lengths is None:
             return self.compute(values, tap)

@@ -3,7 +3,7 @@
 The rules are the same for a model in float64 and for its golden network.
 """
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from circulant.sim.arith.fixed import Reals
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, pixels
 
-__all__ = ["check_data", "entry"]
+__all__ = ["check_all", "check_data", "entry"]
 
 
 def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers: Sequence[Any]) -> Flow:
@@ -33,6 +33,27 @@ def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers
     if images:
         return Flow(inputs, (shape[1], shape[2] if len(shape) > 2 else 1))
     return Flow(inputs, sequence=sequence)
+
+
+def check_all(what: str, inputs: Sequence[Any], data: Mapping[str, ArrayLike]) -> dict[str, Reals]:
+    """The data of several inputs as `check_data` gives it, by name.
+
+    Parameters:
+        inputs: of a network.
+
+    Raises:
+        Refusal: when some are missing or others there, as `check_data`, and when there are not as many samples of each.
+    """
+    names = [each.name for each in inputs]
+    if set(data) != set(names):
+        raise Refusal(f"{what} must be of {', '.join(names)}, not of {', '.join(data)}; give those of each input by "
+                      "its name")
+    found = {each.name: check_data(f"{what} {each.name!r}" if len(names) > 1 else what, data[each.name], each.flow,
+                                   each.shape) for each in inputs}
+    if len({len(each) for each in found.values()}) > 1:
+        raise Refusal(f"{what} must be as many samples of each input, not "
+                      f"{', '.join(str(len(each)) for each in found.values())}; give the same of all")
+    return found
 
 
 def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = ()) -> Reals:

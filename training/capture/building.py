@@ -57,21 +57,24 @@ class Builder:
         self._extra = dict[tuple[str, object], Stream]()
         self._pieces = dict[str, tuple[Stream, Places] | None]()  # By moves that put such side by side.
         self._moved = dict[str, tuple[Stream, Rearrangement]]()  # By layers that do nothing else.
-        self._output = ""
+        self._outputs = list[str]()
 
     def model(self, name: str) -> Model:
         """The reference, where there are no problems."""
-        entry, start = self.graph.nodes[0], free_name("input", self._nodes)
-        nodes: list[Edge] = []
+        nodes, inputs, entries = list[Edge](), list[Input](), dict[str, str]()
+        for entry in self.graph.inputs:
+            wish = "input" if len(self.graph.inputs) == 1 else re.sub(r"\W", "_", entry.name, flags=re.ASCII)
+            entries[entry.name] = free_name(wish, {*self._nodes, *entries.values()})
+            form = self.streams[entry.name].form
+            assert form.flow is not None
+            plain = form.flow.grid is None and len(entry.sizes) == 1 + form.flow.sequence and form.shape == entry.sizes
+            shape = () if plain else form.shape if form.flow.grid else entry.sizes
+            inputs.append(Input(entries[entry.name], form.flow, shape))
         for make, sources in self._made:
             layer = make()
-            taken = tuple(start if source == entry.name else source for source in sources)
+            taken = tuple(entries.get(source, source) for source in sources)
             nodes += linked([layer], taken[0]) if hasattr(layer, "nodes") else [Edge(layer, taken)]
-        form = self.streams[entry.name].form
-        assert form.flow is not None
-        plain = form.flow.grid is None and len(entry.sizes) == 1 + form.flow.sequence and form.shape == entry.sizes
-        shape = () if plain else form.shape if form.flow.grid else entry.sizes
-        return Model(name, (Input(start, form.flow, shape),), tuple(nodes), (self._output,))
+        return Model(name, tuple(inputs), tuple(nodes), tuple(self._outputs))
 
     def problem(self, name: str, reason: str = NO_LAYER) -> None:
         """Note that a node has no layer."""
@@ -166,10 +169,9 @@ class Builder:
         virtual.form.become(virtual.order.reshape(places.shape), images=images)
         return virtual
 
-    def end(self) -> None:
-        """Take the output. Axes of one element do not count, images and what has more axes than a sequence come as a
-        vector of all values, and a network without a layer gets one that changes nothing."""
-        name = self.graph.output
+    def end(self, name: str) -> None:
+        """Take an output. Axes of one element do not count, images and what has more axes than a sequence come as a
+        vector of all values, and what no layer gives, or is an output already, gets one that changes nothing."""
         stream, places = self.source(name)
         if (key := (name, "moved")) in self._extra or (
                 stream.at(places).size < stream.order.size and self.rearranged(name)):
@@ -190,10 +192,10 @@ class Builder:
         else:
             self.astray(self.graph[name], name, images=form.flow is not None and form.flow.grid is not None)
             return
-        if not self._made:
+        if stream.name not in self._nodes or stream.name in self._outputs:
             stream = self.give(name, "same", stream, lambda name, flow: FloatScale(
                 name, flow.size, np.ones(flow.size), np.zeros(flow.size)), form, order=stream.order)
-        self._output = stream.name
+        self._outputs.append(stream.name)
 
     def rearranged(self, name: str) -> Stream | None:
         """The stream of a layer that moves the values of vectors, or of each step, to the places that a node wants;
@@ -328,7 +330,7 @@ class Builder:
     def unmoved(self, node: Node, stream: Stream) -> tuple[Stream, Rearrangement] | None:
         """Source and matrix of a stream that was just rearranged for a node alone; that layer goes."""
         name = node.inputs[0]
-        if stream.name not in self._moved or len(self.graph.users(name)) > 1 or self.graph.output == name:
+        if stream.name not in self._moved or len(self.graph.users(name)) > 1 or name in self.graph.ends:
             return None
         self._drop(stream.name)
         self.notes.update(dict.fromkeys(getattr(self.graph[name], "path", ()), f"into {node.name}"))

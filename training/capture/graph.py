@@ -3,6 +3,7 @@
 A node has inputs by name, so branches, sums and several readers fit. It has a class of its own for each operation.
 """
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
@@ -10,7 +11,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
 __all__ = ["Add", "Constant", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Maximum", "Minimum", "Move",
-           "Multiply", "Node", "Pair", "Pool", "Recurrent", "Reduce", "Scale", "Softmax", "Subtract"]
+           "Multiply", "Node", "Output", "Pair", "Pool", "Recurrent", "Reduce", "Scale", "Softmax", "Subtract"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -192,17 +193,36 @@ class Move(Node):
     path: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
-    """Nodes in an order in which they can be computed, the input first; ``output`` is the name of the result.
+class Output(NamedTuple):
+    """A result of a graph.
 
     Parameters:
+        node: the name of what gives it.
+        batch: its axis in what the model returns; only axes of one element come before it.
         dropped: "softmax" or "log_softmax", where the model ends with one, which the graph leaves out.
     """
 
-    nodes: tuple[Node, ...]
-    output: str
+    node: str
+    batch: int = 0
     dropped: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes in an order in which they can be computed, and the results in the order of the model."""
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def ends(self) -> set[str]:
+        """The names of the nodes that are results."""
+        return {each.node for each in self.outputs}
+
+    @property
+    def inputs(self) -> list[Node]:
+        """The inputs in the order of the model."""
+        return [node for node in self.nodes if isinstance(node, Input)]
 
     def __getitem__(self, name: str) -> Node:
         return next(node for node in self.nodes if node.name == name)
@@ -213,8 +233,8 @@ class Graph:
 
     @property
     def pruned(self) -> "Graph":
-        """The graph without nodes that the output does not depend on."""
-        left = {self.output}
+        """The graph without nodes that no output depends on."""
+        left = self.ends
         for node in reversed(self.nodes):
             left.update(node.inputs if node.name in left else ())
         return replace(self, nodes=tuple(node for node in self.nodes if node.name in left))
@@ -229,5 +249,6 @@ class Graph:
         def renamed(name: str) -> str:
             return gone.inputs[0] if name == gone.name else name
 
-        return replace(self, output=renamed(self.output), nodes=tuple(
+        outputs = tuple(each._replace(node=renamed(each.node)) for each in self.outputs)
+        return replace(self, outputs=outputs, nodes=tuple(
             replace(node, inputs=tuple(map(renamed, node.inputs))) for node in self.nodes if node.name != gone.name))

@@ -56,7 +56,8 @@ def lower(graph: neutral.Graph, *, judging: bool = False) -> Builder:
     for node in graph.nodes:
         if not isinstance(node, neutral.Move):
             to.streams[node.name] = lowered(node, to) or to.fresh(node)
-    to.end()
+    for each in graph.outputs:
+        to.end(each.node)
     return to
 
 

@@ -46,7 +46,7 @@ class Ref:
 
 @dataclass(eq=False)
 class Step:
-    """A call of a function or of a module that is judged as a whole; the first is the input.
+    """A call of a function or of a module that is judged as a whole; the first are the inputs.
 
     Parameters:
         name: differs from that of every other step: the path of a module at its first call.
@@ -198,16 +198,17 @@ class _Recorder(TorchFunctionMode):
                 self._known[id(part)] = part, Ref(len(self.steps) - 1, place)
 
 
-def record(model: nn.Module, leaves: Mapping[str, nn.Module], name: str, sample: Tensor, **more: Any) -> Record:
+def record(model: nn.Module, leaves: Mapping[str, nn.Module], samples: Mapping[str, Tensor], **more: Any) -> Record:
     """Run a model.
 
     Parameters:
         leaves: the modules that are judged as a whole, by path.
-        name: of the input.
+        samples: the inputs by name; arguments in this order.
         more: further arguments of the model.
     """
     recorder = _Recorder(leaves)
-    recorder.took(name, sample)
+    for name, sample in samples.items():
+        recorder.took(name, sample)
     hooks = []
     for path, module in leaves.items():
         def enter(module: nn.Module, args: Any, kwargs: Any, path: str = path) -> None:
@@ -219,13 +220,14 @@ def record(model: nn.Module, leaves: Mapping[str, nn.Module], name: str, sample:
         hooks += [module.register_forward_pre_hook(enter, with_kwargs=True), module.register_forward_hook(leave)]
     found = Record(recorder.steps)
     try:
-        with torch.no_grad(), numbers_of(sample.dtype), recorder:
-            found.output = recorder.known(model(sample, **more))
+        with torch.no_grad(), numbers_of(next(iter(samples.values())).dtype), recorder:
+            found.output = recorder.known(model(*samples.values(), **more))
     except TraceError as error:
         found.failure = found.problem = (f"it cannot be traced{_where(error)} ({_reason(error)}); it must be free of "
                                          "packed sequences of different lengths and of decisions that depend on data")
     except Exception as error:  # a forward method may raise anything
-        found.failure = f"it fails on samples of the shape {tuple(sample.shape)}: {_reason(error)}"
+        shapes = ", ".join(str(tuple(sample.shape)) for sample in samples.values())
+        found.failure = f"it fails on samples of the shape {shapes}: {_reason(error)}"
         if found.steps[-1].result is not None:
             found.problem = found.failure + _where(error)
     finally:

@@ -50,11 +50,14 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
                     len(graph.users(source.name)) == 1):
                 graph = graph.having(replace(source, relu=True)).without(node)
                 notes[name] = f"into {source.name}"
-    last = graph[graph.output]
-    if isinstance(last, neutral.Softmax):
-        notes[last.name] = "dropped: the greatest output stays the greatest"
-        graph = replace(graph.without(last), dropped="log_softmax" if last.log else "softmax")
-    return graph, notes
+    outputs = []
+    for given in graph.outputs:
+        last = graph[given.node]
+        if isinstance(last, neutral.Softmax) and not graph.users(last.name):
+            notes[last.name] = "dropped: the greatest output stays the greatest"
+            given = given._replace(node=last.inputs[0], dropped="log_softmax" if last.log else "softmax")
+        outputs.append(given)
+    return replace(graph, outputs=tuple(outputs)).pruned, notes
 
 
 def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
@@ -188,10 +191,10 @@ def _ended(graph: Graph, source: Recurrent, notes: dict[str, str]) -> Graph:
     """The graph whose recurrent layer gives its last step alone, where nothing takes another one."""
     path: list[Node] = [source]
     while len(users := graph.users(path[-1].name)) == 1 and isinstance(users[0], STEPWISE) and source.ways == 1 and (
-            len(users[0].sizes) == 2 and graph.output != path[-1].name):
+            len(users[0].sizes) == 2 and path[-1].name not in graph.ends):
         path.append(users[0])
     wanted = ends(path[-1].sizes, source.ways)
-    if not users or graph.output == path[-1].name or not all(
+    if not users or path[-1].name in graph.ends or not all(
             isinstance(user, Move) and len(user.inputs) == 1 and torch.equal(user.places.flatten(), wanted)
             for user in users):
         return graph

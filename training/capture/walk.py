@@ -10,7 +10,7 @@ from circulant.training.blocks.matrices import matrices, owner, storage
 from circulant.training.capture.arithmetic import CONSTANTS
 from circulant.training.capture.axes import indexing
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
-from circulant.training.capture.graph import Constant, Function, Graph, Input, Move, Node
+from circulant.training.capture.graph import Constant, Function, Graph, Input, Move, Node, Output
 from circulant.training.capture.lowering import judged
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
 from circulant.training.capture.record import Record, Ref, Step, mapped, parts
@@ -57,15 +57,15 @@ class Walk:
             else:
                 self._note(step.name, _kind(step), "skipped", "its output is not used", None)
                 self.values.append(Value())
-        output = None if self.record.failure else self._output()
+        outputs = None if self.record.failure else self._outputs()
         if self.record.problem:
             self._note("forward", "", "refused", self.record.problem, None)
-        if output is None or any(entry.status == "refused" for entry in self.entries.values()):
+        if outputs is None or any(entry.status == "refused" for entry in self.entries.values()):
             return None, ConversionReport(self.title, tuple(self.entries.values()))
-        left = {output}
-        for node in reversed(self.nodes.values()):
-            left.update(node.inputs if node.name in left else ())
-        graph = self._finish(Graph(tuple(node for node in self.nodes.values() if node.name in left), output))
+        whole = Graph(tuple(self.nodes.values()), outputs)
+        for idle in [node for node in whole.inputs if node not in whole.pruned.nodes]:
+            self._note(idle.name, "input", "refused", "no output depends on it; leave it out of forward", None)
+        graph = self._finish(whole.pruned)
         return graph, ConversionReport(self.title, tuple(self.entries.values()))
 
     def _finish(self, graph: Graph) -> Graph | None:
@@ -184,7 +184,7 @@ class Walk:
         assert value.places is not None
         flat, starts = value.places.flatten().contiguous(), torch.tensor([start for start, _ in self._starts])
         if bool((flat >= HIDDEN).any()):
-            raise Unsupported(f"it must take a tensor, not all that a recurrent layer returns; {LAST_STEP}")
+            raise Unsupported(f"cells c_n and states of lower layers are no outputs of a layer; {LAST_STEP}")
         of = torch.bucketize(flat, starts, right=True) - 1
         order = list(dict.fromkeys(torch.unique_consecutive(of).tolist()))
         nodes = [self.nodes[self._starts[number][1]] for number in order]
@@ -251,28 +251,29 @@ class Walk:
                                     values=first.reshape(-1))
         return Value(self._numbered(name, tuple(first.shape)), batch, node=name)
 
-    def _output(self) -> str | None:
-        """The name of the output, None where it is refused."""
-        given: Any = self.record.output
-        while isinstance(given, dict | tuple | list) and len(given) == 1:
-            given = next(iter(given.values() if isinstance(given, dict) else given))
-        step = self.record.steps[given.step] if isinstance(given, Ref) else None
-        value = self._value(given)
-        if isinstance(given, Tensor):
-            problem = "it must depend on the input"
-        elif step is None or (step.module is not None and given.place):
-            problem = f"it must be one tensor, not what a recurrent layer returns or a collection; {LAST_STEP}"
-        elif value.places is None:
-            return None
-        elif value.batch:
-            problem = "the batch must be its first axis; transpose it"
-        else:
-            try:
-                return self._node(value)
-            except Unsupported as reason:
-                problem = str(reason)
-        self._note("output", "", "refused", problem, None)
-        return None
+    def _outputs(self) -> tuple[Output, ...] | None:
+        """The outputs, None where one is refused or follows what is."""
+        found: list[Output | None] = []
+        given = parts(self.record.output)
+        for number, each in enumerate(given):
+            value, problem, made = self._value(each), "", None
+            if not isinstance(each, Ref):
+                problem = "it must depend on the input" if isinstance(each, Tensor) else (
+                    f"it must be a tensor, or a collection of tensors, not {type(each).__name__}; {LAST_STEP}")
+            elif value.places is not None and set(value.sizes[:value.batch]) - {1}:
+                problem = "the batch must be its first axis; transpose it"
+            elif value.places is not None:
+                try:
+                    made = Output(self._node(value), value.batch)
+                except Unsupported as reason:
+                    problem = str(reason)
+            if problem:
+                self._note(f"output_{number}" if len(given) > 1 else "output", "", "refused", problem, None)
+            found.append(made)
+        if not given:
+            self._note("output", "", "refused", "there must be a tensor that depends on the input", None)
+        kept = tuple(each for each in found if each)
+        return kept if found and len(kept) == len(found) else None
 
 
 def _moves(value: Value, source: Value, name: str) -> bool:

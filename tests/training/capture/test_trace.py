@@ -215,9 +215,9 @@ def test_steps_before_the_batch():
     (lambda m, x: m.rnn(x)[0][:, 0], {}, r"getitem\w* \(getitem: indexing with \[:, 0\] is not supported"),
     (lambda m, x: m.rnn(x)[0][:, -2:], {}, r"getitem\w* \(getitem: indexing with \[:, -2:\] is not supported"),
     (lambda m, x: m.rnn(x)[1][0], {"rnn": gru(num_layers=2)}, r"getitem\w* \(getitem: indexing with \[0\] is not"),
-    (lambda m, x: m.rnn(x), {}, r"output \(it must be one tensor, not what a recurrent layer returns"),
-    (lambda m, x: m.rnn(x)[1], {}, r"output \(it must be one tensor, not what a recurrent layer returns"),
-    (lambda m, x: (m.fc(x), x), {"fc": nn.Linear(8, 2)}, r"output \(it must be one tensor"),
+    (lambda m, x: m.lstm(x), {"lstm": nn.LSTM(8, 4)}, r"output_2 \(cells c_n and states of lower layers are no output"),
+    (lambda m, x: m.rnn(x)[0].shape, {}, r"output_0 \(it must be a tensor, or a collection of tensors, not int; take"),
+    (lambda m, x: (), {}, r"output \(there must be a tensor that depends on the input\)"),
     (lambda m, x: m.rnn(x.transpose(0, 1))[0], {"rnn": nn.GRU(8, 4)}, r"output \(the batch must be its first axis"),
     (lambda m, x: torch.zeros(2, 3), {}, r"output \(it must depend on the input\)"),
     (lambda m, x: m.fc(m.rnn(x)), {}, r"fc \(Linear: it must take a tensor, not all that a recurrent layer returns"),
@@ -310,8 +310,8 @@ def test_inputs_that_are_left_out_take_their_defaults():
 
     assert inspect(Lengths(), torch.rand(2, 4)).exportable
     assert inspect(Maybe(), torch.rand(2, 4)).exportable
-    with pytest.raises(Refusal, match=r"forward \(it takes more than one input"):
-        inspect(Two(), torch.rand(2, 4)).require()
+    with pytest.raises(Refusal, match=r"^The sample must be of the inputs of the model, x, y, not of 1; give a tuple"):
+        inspect(Two(), torch.rand(2, 4))
 
 
 @pytest.mark.parametrize("shape", [(4,), (0, 4)])
