@@ -78,6 +78,7 @@ COMMANDS = OnDemand({
     "sweep": "circulant.sweep.command:sweep",
     "plot": "circulant.sweep.paper:plot",
     "explore": "circulant.explore.command:explore",
+    "faults": "circulant.faults.command:faults",
     "doctor": "circulant.doctor:doctor",
     "completion": "circulant.completion:completion",
 })
@@ -111,6 +112,7 @@ def cli() -> None:
     circulant plot runs/sweep-recurrent    pictures of it for a paper
     circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F
                                            the best design for an FPGA
+    circulant faults runs/digits-gru       what wrong bits in memories cost
     circulant doctor                       what is installed, and how to install the rest
     """
 

@@ -1,0 +1,214 @@
+"""A campaign of faults on a quantized run: draws at bit error rates, single faults, and the same under Verilator.
+
+Each draw is a line of a file, so that the same command goes on where one was interrupted.
+"""
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from circulant.experiment import load
+from circulant.progress import Show, silent
+from circulant.run.integrity import network_of, vectors_of
+from circulant.run.kept import data_of
+from circulant.run.run_folder import Run, require
+from circulant.run.sizing import budget, levels
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+from circulant.sweep.processes import Processes, side_by_side
+
+__all__ = ["PLAYED", "Draw", "Plan", "Scored", "campaign", "played"]
+
+CHUNK = 16
+"""Draws of a task."""
+
+PLAYED = 16
+"""Test samples that each run under Verilator plays."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The faults that a campaign draws.
+
+    Parameters:
+        memories: names or parts of names; empty for all weights.
+        kind: one of `circulant.sim.golden.faults.KINDS`.
+        rates, draws: bit error rates, and the draws at each.
+        singles: draws of one fault.
+        seed: of the first draw; the n-th has n more.
+    """
+
+    memories: tuple[str, ...] = ()
+    kind: str = "flip"
+    rates: tuple[float, ...] = ()
+    draws: int = 0
+    singles: int = 0
+    seed: int = 0
+
+    def drawn(self) -> "list[Draw]":
+        """All draws: no fault, single ones, then rate by rate."""
+        return [Draw(self.memories, self.kind, 0.0, self.seed),
+                *(Draw(self.memories, self.kind, None, self.seed + n) for n in range(self.singles)),
+                *(Draw(self.memories, self.kind, rate, self.seed + n) for rate in self.rates
+                  for n in range(self.draws))]
+
+
+class Draw(NamedTuple):
+    """A draw: at a bit error rate, or of a single fault."""
+
+    memories: tuple[str, ...]
+    kind: str
+    rate: float | None
+    seed: int
+
+    def faults(self, network: Network) -> tuple[Any, ...]:
+        how: dict[str, Any] = {"count": 1} if self.rate is None else {"rate": self.rate}
+        return network.draw_faults(**how, seed=self.seed, memories=self.memories or None, kind=self.kind)
+
+
+class Scored(NamedTuple):
+    """A draw, and what it does to the test set.
+
+    Members:
+        faults: how many.
+        score: the metric.
+        wrong: the share of samples with another output in any bit.
+        where: of a single fault its memory, word and bit.
+    """
+
+    draw: Draw
+    faults: int
+    score: float
+    wrong: float
+    where: tuple[str, int, int] | None
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: Path) -> tuple[Network, Vectors, Any]:
+    """Network, vectors and data of a run folder."""
+    run = Run(folder, load(folder))
+    quantized, trained = require(run, "quantize"), require(run, "train")
+    return network_of(run, quantized), vectors_of(run, quantized), data_of(run, trained, silent)
+
+
+def _scored(folder: Path, draws: Sequence[Draw]) -> list[Scored]:
+    from circulant.training.scoring import score
+
+    network, vectors, data = _opened(folder)
+    found = []
+    for draw in draws:
+        faults = draw.faults(network)
+        other = network.with_faults(faults)
+        outputs = other.run_integers(vectors.inputs, vectors.lengths)
+        wrong = (outputs != vectors.outputs).reshape(len(outputs), -1).any(1).mean()
+        value = score(other, Vectors(vectors.inputs, outputs, other.hash, vectors.lengths), data)
+        where = None if draw.rate is not None else (faults[0].memory, faults[0].word, faults[0].bit)
+        found.append(Scored(draw, len(faults), float(value), float(wrong), where))
+    return found
+
+
+def campaign(run: Run, plan: Plan, out: Path, *, jobs: int = 1, show: Show = silent) -> list[Scored]:
+    """All draws of a plan, in its order; those of earlier calls are read from ``out``.
+
+    Raises:
+        Refusal: when the run is not quantized or has several inputs or outputs, a rate or a memory is none.
+    """
+    network, _, _ = _opened(run.folder)
+    if network.many:
+        raise Refusal(f"A campaign needs a network with one input and one output, but {network.name!r} has more; give "
+                      "its faults to Network.with_faults")
+    draws = plan.drawn()
+    for draw in {each.rate: each for each in draws}.values():
+        draw.faults(network)  # What cannot be is said before any work.
+    known = {each.draw: each for each in _read(out, network.hash)}
+    due = [draw for draw in dict.fromkeys(draws) if draw not in known]
+    tasks = [partial(_scored, run.folder, due[at:at + CHUNK]) for at in range(0, len(due), CHUNK)]
+    done = len(draws) - len(due)
+    show("drawing faults", done, len(draws))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if out.exists() and not out.read_bytes().endswith(b"\n"):  # A line that was cut.
+        out.write_bytes(out.read_bytes() + b"\n")
+    with Processes(jobs) as processes:
+        for _, result in side_by_side(tasks, processes):
+            if isinstance(result, dict):
+                raise Refusal(f"A process of the campaign ended: {result['reason']}; give fewer --jobs")
+            with out.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps([network.hash, *each]) + "\n" for each in result)
+            known |= {each.draw: each for each in result}
+            done += len(result)
+            show("drawing faults", done, len(draws))
+    return [known[draw] for draw in draws]
+
+
+def _read(path: Path, sha: str) -> Iterator[Scored]:
+    """The draws of a file that are of a network; a line that was cut is none."""
+    with suppress(FileNotFoundError):
+        for line in path.read_text("utf-8").splitlines():
+            with suppress(ValueError, TypeError):
+                network, (memories, kind, rate, seed), faults, score, wrong, where = json.loads(line)
+                if network == sha:
+                    yield Scored(Draw(tuple(memories), kind, rate, seed), faults, score, wrong,
+                                 where and tuple(where))
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Runs under Verilator.
+
+    Parameters:
+        runs, equal: with faults that golden has too, and those of which every word is golden's.
+        ends: of runs with one wrong bit in what golden does not follow, programs and tables, how many ended how.
+        other_bits: how many such bits there are.
+    """
+
+    runs: int
+    equal: int
+    ends: dict[str, int]
+    other_bits: int
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def played(run: Run, plan: Plan, count: int, others: int, show: Show = silent) -> Simulated:
+    """The circuit of a run with the faults of ``count`` draws, single ones and those at each rate in turn, beside
+    golden with the same; and with one wrong bit each in ``others`` bits of images that golden does not follow.
+
+    Raises:
+        Refusal: when the run has no design, or as `circulant.hw.faults.sites`.
+        ToolError: as `circulant.sim.cosim.verify`.
+    """
+    from circulant.hw.faults import Place, sites_of
+    from circulant.sim.cosim.faulty import ENDS, FaultBench
+
+    require(run, "generate")
+    network, vectors, _ = _opened(run.folder)
+    if run.experiment.hardware.argmax:
+        network, vectors = network.with_argmax(), network.with_argmax().chosen(vectors)
+    few = vectors.first(PLAYED)
+    sites = sites_of(run.path("hardware"), network, multipliers=budget(run.experiment, network),
+                     streams=run.experiment.hardware.streams, levels=levels(run.experiment))
+    bench = FaultBench.of(run.path("hardware"), few,
+                          progress=lambda stage, done, total: show("compiling Verilog", 0, 0))
+    rates, equal, total = (None, *plan.rates), 0, count + others
+    for n in range(count):
+        show("simulating", n, total)
+        draw = Draw(plan.memories, plan.kind, rates[n % len(rates)], plan.seed + n)
+        faults = draw.faults(network)
+        expected = network.with_faults(faults).run_integers(few.inputs, few.lengths)
+        equal += not bench.play(sites.faulted(faults), expected).differing
+    free = [Place(image, int(word), int(bit)) for image, found in sites.numbers.items()
+            for word, bit in np.argwhere(found == 0) if not image.split("_weights")[1:]]
+    ends = dict.fromkeys(ENDS, 0)
+    chosen = np.random.default_rng(plan.seed).choice(len(free), min(others, len(free)), replace=False)
+    for n, at in enumerate(chosen.tolist()):
+        show("simulating", count + n, total)
+        ends[bench.play(sites.flipped([free[at]])).end] += 1
+    show("simulating", total, total)
+    return Simulated(count, equal, ends, len(free))

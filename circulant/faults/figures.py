@@ -1,0 +1,109 @@
+"""What the draws of a campaign show: the metric at each rate, the most sensitive memories and bits."""
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from circulant.faults import sampling
+from circulant.faults.campaign import Scored
+from circulant.report.plots import COLORS, png, style
+from circulant.sim import metrics
+from circulant.sim.golden.faults import FaultMemory
+
+__all__ = ["comma_separated", "picture", "summary"]
+
+LISTED = 10
+"""The most sensitive bits that are listed."""
+
+
+def summary(draws: Sequence[Scored], memories: Mapping[str, FaultMemory], metric: str, confidence: float
+            ) -> dict[str, Any]:
+    """The figures of a campaign.
+
+    Returns:
+        ``score`` without faults; by rate, memory and bit of a number mean, interval, worst and count; of single faults
+        also the shares that change an output of the test set, and the metric.
+    """
+    true = draws[0].score
+    singles = [each for each in draws if each.where is not None]
+    rates = sorted({each.draw.rate for each in draws[1:] if each.draw.rate is not None})
+    found: dict[str, Any] = {"metric": metric, "score": true, "confidence": confidence, "rates": [
+        {"rate": rate} | _spread([each for each in draws[1:] if each.draw.rate == rate], confidence)
+        for rate in rates]}
+    if singles:
+        by_memory: dict[str, list[Scored]] = {}
+        by_bit: dict[tuple[str, int], list[Scored]] = {}
+        for each in singles:
+            assert each.where is not None
+            memory = memories[each.where[0]]
+            by_memory.setdefault(each.where[0], []).append(each)
+            by_bit.setdefault((memory.array.rpartition(".")[2], each.where[2] % memory.width), []).append(each)
+        worst = sorted(singles, key=lambda each: -abs(each.score - true))[:LISTED]
+        found["single"] = _spread(singles, confidence) | {
+            "changed": _share([each.wrong > 0 for each in singles], confidence),
+            "lost": _share([each.score != true for each in singles], confidence),
+            "memories": [{"memory": name} | _spread(some, confidence) for name, some in sorted(by_memory.items())],
+            "bits": [{"bit": f"{array} bit {bit}"} | _spread(some, confidence)
+                     for (array, bit), some in sorted(by_bit.items())],
+            "worst": [{"memory": each.where[0], "word": each.where[1], "bit": each.where[2], "score": each.score}
+                      for each in worst if each.where]}
+    return found
+
+
+def _spread(some: Sequence[Scored], confidence: float) -> dict[str, Any]:
+    scores = [each.score for each in some]
+    low, high = sampling.mean(scores, confidence)
+    return {"draws": len(some), "mean": sum(scores) / len(scores), "low": low, "high": high,
+            "least": min(scores), "most": max(scores)}
+
+
+def _share(some: Sequence[bool], confidence: float) -> dict[str, float]:
+    low, high = sampling.share(sum(some), len(some), confidence)
+    return {"share": sum(some) / len(some), "low": low, "high": high}
+
+
+def comma_separated(draws: Sequence[Scored]) -> str:
+    """All draws, a line each."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["rate", "seed", "kind", "faults", "score", "wrong_samples", "memory", "word", "bit"])
+    rows.writerows(["one" if each.draw.rate is None else each.draw.rate, each.draw.seed, each.draw.kind, each.faults,
+                    each.score, each.wrong, *(each.where or ("", "", ""))] for each in draws)
+    return text.getvalue()
+
+
+def picture(found: dict[str, Any], draws: Sequence[Scored]) -> bytes:
+    """PNG data: the metric over the rate, each draw a dot, and the mean loss by bit of a number."""
+    singles = found.get("single")
+    figure = Figure(figsize=(10 if singles else 5.5, 3.4), layout="constrained")
+    axes = figure.subplots(1, 2 if singles else 1, squeeze=False)[0]
+    percent = 100 if found["metric"] in ("accuracy", "phone_error_rate") else 1
+    words, rows = metrics.words(found["metric"]), found["rates"]
+    unit = f"{words}, %" if percent > 1 else words
+    if rows:
+        rated = [each for each in draws[1:] if each.draw.rate]
+        axes[0].plot([each.draw.rate for each in rated], [percent * each.score for each in rated], ".",
+                     color=COLORS["dense"], alpha=0.25, markersize=4, label="a draw")
+        shown = [row for row in rows if row["rate"] > 0]
+        axes[0].plot([row["rate"] for row in shown], [percent * row["mean"] for row in shown], "-o",
+                     color=COLORS["admm"], markersize=4, label=f"mean, {found['confidence']:.0%} interval")
+        axes[0].fill_between([row["rate"] for row in shown], [percent * row["low"] for row in shown],
+                             [percent * row["high"] for row in shown], color=COLORS["admm"], alpha=0.3, linewidth=0)
+        axes[0].axhline(percent * found["score"], color=COLORS["retrain"], linewidth=1, label="without faults")
+        axes[0].set_xscale("log")
+        axes[0].set_xlabel("bit error rate", fontsize=8)
+        axes[0].set_ylabel(unit, fontsize=8)
+        axes[0].legend(fontsize=7, frameon=False)
+    style(axes[0], "Draws at a bit error rate", grid="both")
+    if singles:
+        bits = singles["bits"]
+        axes[1].barh([row["bit"] for row in bits], [percent * (found["score"] - row["least"]) for row in bits],
+                     color=COLORS["admm"], alpha=0.35, label="worst fault")
+        axes[1].barh([row["bit"] for row in bits], [percent * (found["score"] - row["mean"]) for row in bits],
+                     color=COLORS["dense"], label="mean")
+        axes[1].set_xlabel(f"loss of {unit}", fontsize=8)
+        axes[1].legend(fontsize=7, frameon=False)
+        style(axes[1], "One fault, by the bit of a number that it is in", grid="x")
+    return png(figure)
