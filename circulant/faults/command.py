@@ -78,7 +78,8 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
     network = network_of(run, quantized)
     among = chosen(network, memories or None)
     bits = sum(each.bits for each in among.values())
-    plan = Plan(memories, kind, rates or RATES, draws, sampling.sample_size(bits, margin, confidence), seed)
+    plan = Plan(memories, kind, rates=rates or RATES, draws=draws,
+                singles=sampling.sample_size(bits, margin, confidence), seed=seed)
     target = out or folder / "faults"
     with Bars(Console(stderr=True)) as bars:
         found = campaign(run, plan, target / "draws.jsonl", jobs=jobs, show=bars)

@@ -1,4 +1,4 @@
-"""What the draws of a campaign show: the metric at each rate, the most sensitive memories and bits."""
+"""Figures of a campaign: the metric at each rate, the most sensitive memories and bits; as a table and a picture."""
 import csv
 import io
 from collections.abc import Mapping, Sequence
