@@ -30,7 +30,7 @@ def figures(call, *arguments, code=0):
 
 def test_a_campaign_is_the_mean_of_its_draws(call, made, tmp_path):
     out = tmp_path / "out"
-    options = "--rate 0.001 --rate 0.05 --draws 12 --margin 0.2".split()
+    options = ["--rate", "0.001", "--rate", "0.05", "--draws", "12", "--margin", "0.2"]
     found = figures(call, made, *options, "--out", out)
     network = circulant.Network.load(made)
     bits = sum(each.bits for name, each in network.memories.items() if name.endswith("weights"))
