@@ -17,11 +17,10 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.foreseen import logic, quantities
-from circulant.hw.plan import passing
-from circulant.hw.plan.passes import layer_entry, layer_multiplications
+from circulant.hw.plan.passes import layer_entry
 from circulant.hw.planner import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
-from circulant.hw.resources import latencies, parts
+from circulant.hw.resources import figures, figures_of, parts, stepwise
 from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits, prefixes
 from circulant.hw.unit import loadable
@@ -29,6 +28,7 @@ from circulant.sim import artifact, design
 from circulant.sim.arith.fixed import Format
 from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
+from circulant.sim.figures import Figures
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
@@ -70,14 +70,19 @@ class Design:
                 f"bits, {len(self.images)} images>")
 
     @property
+    def figures(self) -> Figures:
+        """The figures; multipliers and bits of memories are counted in the RTLIL that the Verilog is written from."""
+        return Figures.of(self.manifest)
+
+    @property
     def multipliers(self) -> int:
-        """Multiplications in the circuit, counted in the RTLIL that its Verilog is written from."""
-        return int(self.manifest["multipliers"])
+        """Multiplications in the circuit, counted."""
+        return self.figures.multipliers
 
     @property
     def memory_bits(self) -> int:
-        """Bits of all memories, counted likewise."""
-        return int(self.manifest["memory_bits"])
+        """Bits of all memories, counted."""
+        return self.figures.memory_bits
 
     @property
     def configuration(self) -> Configuration:
@@ -209,10 +214,9 @@ def _dsp_blocks(counted: Inventory, packing: str) -> Json:
 def _alternative(network: Network, each: Alternative, *, max_steps: int, reloadable: bool) -> Json:
     """The cost of an alternative, by the exact model, except that cycles on a shared array which are none are marked as
     an ``estimate``: those of both directions; its memories are counted as its units state them."""
-    made = parts(network, each.plans, max_steps=max_steps, reloadable=reloadable)
-    return {"engines": each.engines, "cycles": each.period,
-            **latencies(network, each.plans, max_steps=max_steps), "multipliers": each.multipliers,
-            "memory_bits": sum(memory.bits for memory in made.memories), "reason": each.reason,
+    planned = figures(network, each.plans, max_steps=max_steps, reloadable=reloadable).as_json()
+    del planned["multiplications"]  # Those of all alternatives.
+    return {"engines": each.engines, "cycles": each.period, **planned, "reason": each.reason,
             **({"estimate": True} if any(part.estimated for plan in each.plans for part in simple(plan)) else {})}
 
 
@@ -229,8 +233,7 @@ def _repeats(network: Network, plans: list[Plan]) -> Json:
     return {"repeats": {"after": after, "steps": steps}}
 
 
-def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
-              images: list[str]) -> Json:
+def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory, images: list[str]) -> Json:
     def port(prefix: str, form: Format, block: int, elements: int) -> Json:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
@@ -255,25 +258,18 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     further: Json = {what: [entry for name, entry in ports.items() if name != first] for what, ports, first in (
         ("more_inputs", entries, network.leading.name), ("more_outputs", exits, network.result)) if len(ports) > 1}
     times = repeats(network)
-    late = passing.latencies(network, plans, top.blocks)
-    # An image is one sample, whatever steps its rows become.
-    work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
-            for steps, layer, plan, flow, time
-            in zip(each_step(network), network.stages, plans, network.arrangement.come, times, strict=True)]
+    made = replace(figures_of(network, plans, top), multipliers=counted.multipliers, memory_bits=counted.memory_bits)
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst", "ports": port_list(top.signature),
         "input": entries[network.leading.name], "output": exits[network.result],
-        "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
-        "multiplications": {"per_step": sum(each for steps, each in work if steps),
-                            "per_sequence": sum(each for steps, each in work if not steps)},
-        "streams": streams_of(plans), "max_steps": top.max_steps, **late,
+        **made.as_json(), "streams": streams_of(plans), "max_steps": top.max_steps,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    | ({"waiting": unit.depths} if layer.kind != "residual" and hasattr(unit, "depths") else {})
-                   for layer, plan, (steps, _), time, unit
-                   in zip(network.stages, plans, work, times, top.units, strict=True)],
-    } | ({} if network.arrangement.chain else {"estimates": ["cycles"]}) | _repeats(network, plans) | more | further
+                   for layer, plan, steps, time, unit
+                   in zip(network.stages, plans, stepwise(network), times, top.units, strict=True)],
+    } | _repeats(network, plans) | more | further
 
 
 def _times(entry: Json, times: int) -> Json:

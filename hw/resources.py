@@ -11,14 +11,16 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
 from circulant.hw.plan import passing
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.planner import Plan
+from circulant.hw.plan.passes import layer_multiplications
+from circulant.hw.planner import Plan, each_step, repeats
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
-from circulant.sim.artifact import Json
+from circulant.sim.figures import LATENCIES, Figures
 from circulant.sim.golden.network import Network
 from circulant.sim.passes.layer import GoldenLayer
 
-__all__ = ["Prediction", "counted", "inventory", "latencies", "layer_parts", "memories", "parts", "predict", "products"]
+__all__ = ["Prediction", "counted", "figures", "figures_of", "inventory", "layer_parts", "memories", "parts", "period",
+           "predict", "products", "stepwise"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,41 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
         return Top(network, plans, max_steps=max_steps, reloadable=reloadable).parts
 
 
-def latencies(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> Json:
-    """The latencies of a sample, as `circulant.hw.plan.passing.latencies`."""
+def figures(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False) -> Figures:
+    """The figures of a network, planned, as ``generate`` makes it with ``plans`` and these options.
+
+    Raises:
+        Refusal: as `parts`.
+    """
     with unelaborated():
-        blocks = Top(network, plans, max_steps=max_steps).blocks
-    return passing.latencies(network, plans, blocks)
+        return figures_of(network, plans, Top(network, plans, max_steps=max_steps, reloadable=reloadable))
+
+
+def figures_of(network: Network, plans: Sequence[Plan], top: Top) -> Figures:
+    """The same of a circuit that stands."""
+    steps = stepwise(network)
+    work = [layer_multiplications(layer, flow.pixels, plan) * times for layer, plan, flow, times
+            in zip(network.stages, plans, network.arrangement.come, repeats(network), strict=True)]
+    late = passing.latencies(network, plans, top.blocks)
+    return Figures(
+        sum(each.multipliers for each in plans), sum(each for each, often in zip(work, steps, strict=True) if often),
+        sum(each for each, often in zip(work, steps, strict=True) if not often),
+        memory_bits=sum(memory.bits for memory in top.parts.memories), cycles=period(network, plans),
+        **{name: late[name] for name in LATENCIES},
+        estimates=tuple(late.get("estimates", ())) + (() if network.arrangement.chain else ("cycles",)))
+
+
+def stepwise(network: Network) -> list[bool]:
+    """Whether each layer works at every step; an image is one sample, whatever steps its rows become."""
+    over_images = network.leading.flow.grid is not None
+    return [steps and not over_images for steps in each_step(network)]
+
+
+def period(network: Network, plans: Sequence[Plan]) -> float:
+    """Cycles of the slowest layer that works at each step; of a vector or an image, where there are no steps."""
+    steps = stepwise(network)
+    return max(plan.cycles * times for plan, times, often in zip(plans, repeats(network), steps, strict=True)
+               if often or not any(steps))
 
 
 def memories(layer: GoldenLayer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:

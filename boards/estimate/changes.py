@@ -32,7 +32,7 @@ class Change:
     estimated: Estimated
 
     def __str__(self) -> str:
-        found = self.estimated
+        found = self.estimated.figures
         return (f"{self.key} = {self.after} instead of {self.before}: {found.multipliers:,} multipliers, "
                 f"{found.cycles:,g} cycles")
 
@@ -129,7 +129,8 @@ def _multipliers(made: Callable[[int], Estimated | None], budget: int, failed: E
             high = middle
         else:
             low, best = middle, found
-    yield Change("hardware.multipliers", budget, best.multipliers, math.log2(budget / best.multipliers), best)
+    fewer = best.figures.multipliers
+    yield Change("hardware.multipliers", budget, fewer, math.log2(budget / fewer), best)
 
 
 def _device(network: Network, device: Device, options: Options) -> Iterator[Change]:

@@ -11,10 +11,10 @@ from circulant.hw.array.plans import require_packing, require_pairs
 from circulant.hw.foreseen import foreseen
 from circulant.hw.known_plans import plans_of
 from circulant.hw.plan.families import CLOCK_ERROR, FAMILIES
-from circulant.hw.planner import Plan, repeats
-from circulant.hw.resources import latencies, parts
+from circulant.hw.planner import Plan
+from circulant.hw.resources import figures, parts
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.sim.artifact import Json
+from circulant.sim.figures import Figures
 from circulant.sim.golden.network import Network
 
 __all__ = ["Estimated", "Options", "estimate"]
@@ -46,22 +46,18 @@ class Estimated:
 
     Parameters:
         budget: multipliers at the most.
-        multipliers: of the plan.
-        cycles: of a step, a vector or an image, of the slowest layer.
+        figures: of the plan.
         taken: by resource, see `circulant.boards.device.NAMES`.
         unmapped: memories for which the family has no place.
         mhz: the clock that the family model says, at the device's slowest speed grade.
-        late: both latencies in cycles, see `circulant.hw.plan.latency.sample_latencies`.
     """
 
     device: Device
     budget: int
-    multipliers: int
-    cycles: float
+    figures: Figures
     taken: dict[str, Taken] = field(default_factory=dict)
     unmapped: int = 0
     mhz: float = 0.0
-    late: Json = field(default_factory=dict)
 
     def us(self, cycles: float) -> float:
         """Microseconds that cycles take; the clock's error is theirs."""
@@ -89,11 +85,11 @@ class Estimated:
 
     def lines(self) -> list[str]:
         """The estimate in words."""
-        beside, each = FAMILIES[self.device.family].cycle
+        (beside, each), made = FAMILIES[self.device.family].cycle, self.figures
         return [
-            f"{self.device.name} ({self.device.series}), hardware.family = {self.profile}: {self.multipliers:,} "
+            f"{self.device.name} ({self.device.series}), hardware.family = {self.profile}: {made.multipliers:,} "
             f"multipliers of {self.budget:,} allowed",
-            f"  {'period':<15} {self._time(self.cycles)}: a step, a vector or an image",
+            f"  {'period':<15} {self._time(made.cycles)}: a step, a vector or an image",
             *(f"  {name.replace('_', ', '):<18} {self._late(name)}, {when}" for name, when in LATENCIES.items()),
             *(f"  {NAMES[name]:<15} {taken}{self._over(name)}" for name, taken in self.taken.items()),
             f"  {'clock':<15} about {self.mhz:.0f} MHz (± {CLOCK_ERROR:.0%}): {beside:g} ns, and {each:g} ns for each "
@@ -104,9 +100,9 @@ class Estimated:
         return f"{cycles:,g} cycles, about {self.us(cycles):.3g} µs (± {CLOCK_ERROR:.0%})"
 
     def _late(self, name: str) -> str:
-        if (cycles := self.late.get(name)) is None:
+        if (cycles := self.figures.latencies[name]) is None:
             return "not planned for this network: circulant simulate measures it"
-        return self._time(cycles) + (", an estimate" if name in self.late.get("estimates", ()) else "")
+        return self._time(cycles) + (", an estimate" if name in self.figures.estimates else "")
 
     def _over(self, name: str) -> str:
         if name in self.shortages:
@@ -115,13 +111,12 @@ class Estimated:
 
     def as_json(self) -> dict[str, Any]:
         return {"device": self.device.name, "family": self.profile, "fits": self.fits, "budget": self.budget,
-                "multipliers": self.multipliers, "cycles": self.cycles,
+                "multipliers": self.figures.multipliers, "cycles": self.figures.cycles,
                 **{name: taken.as_json() for name, taken in self.taken.items()},
-                "mhz": round(self.mhz, 1), "mhz_error": CLOCK_ERROR, "period_us": self.us(self.cycles),
-                **{name: self.late.get(name) for name in LATENCIES},
-                **{f"{name}_us": None if self.late.get(name) is None else self.us(self.late[name])
-                   for name in LATENCIES}, "estimates": self.late.get("estimates", []), "shortages": self.shortages,
-                "doubts": self.doubts}
+                "mhz": round(self.mhz, 1), "mhz_error": CLOCK_ERROR, "period_us": self.us(self.figures.cycles),
+                **self.figures.latencies, **{f"{name}_us": None if cycles is None else self.us(cycles)
+                                             for name, cycles in self.figures.latencies.items()},
+                "estimates": list(self.figures.estimates), "shortages": self.shortages, "doubts": self.doubts}
 
 
 def estimate(network: Network, device: Device, options: Options | None = None) -> Estimated:
@@ -151,13 +146,11 @@ def estimated(network: Network, plans: Sequence[Plan], device: Device, options: 
     demand = family.demand(foreseen(made, len(network.stages), levels=options.levels, profile=family.profile.name))
     assert demand.luts is not None and demand.flip_flops is not None
     return Estimated(
-        device, budget=budget, multipliers=sum(each.multipliers for each in plans),
-        cycles=max(plan.cycles * times for plan, times in zip(plans, repeats(network), strict=True)),
+        device, budget, figures(network, plans, max_steps=options.max_steps, reloadable=options.reloadable),
         taken={"dsps": Taken(demand.dsps, device.dsps), "block_rams": Taken(demand.block_rams, device.block_rams),
                "luts": Taken(demand.luts.count, device.luts, demand.luts.error),
                "flip_flops": Taken(demand.flip_flops.count, device.flip_flops, demand.flip_flops.error)},
-        unmapped=demand.unmapped, mhz=family.mhz(options.levels),
-        late=latencies(network, plans, max_steps=options.max_steps))
+        unmapped=demand.unmapped, mhz=family.mhz(options.levels))
 
 
 def _all(network: Network, device: Device, options: Options) -> int:

@@ -95,16 +95,15 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
     steps = verification["steps_per_sequence"]
     counted = Figures.of(generated)
     figures = {
-        "multipliers": counted.multipliers,
-        "memory_bits": generated["memory_bits"],
+        "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications_per_step": counted.multiplications,
         "cycles_per_step": verification["cycles_per_step"],
         "floor_cycles": counted.floor,
         "cycles_per_sequence": verification["cycles_per_sequence"], "steps_per_sequence": steps,
         "floor_cycles_sequence": counted.floor_of(steps),
         **{name: verification[name] for name in LATENCIES},
-        **{f"{name}_predicted": generated.get(name) for name in LATENCIES},
-        "estimates": generated.get("estimates", []),
+        **{f"{name}_predicted": planned for name, planned in counted.latencies.items()},
+        "estimates": list(counted.estimates),
         "layers": generated.get("layers", []),
         **{name: generated[name] for name in ("dsp_packing", "dsp_blocks") if name in generated},
     }

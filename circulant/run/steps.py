@@ -228,13 +228,9 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         write_kit(run.path("hardware"), vectors, clock_mhz=clock(run.experiment) or CLOCK_MHZ)
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": design_hash(run)},
-        "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
-                     "resources": design.manifest["resources"],
-                     "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"],
-                     "objective": design.manifest["objective"], "alternatives": design.manifest["alternatives"],
-                     **{name: design.manifest[name] for name in (
-                         "latency_spaced", "latency_contiguous", "estimates", "dsp_packing", "dsp_blocks")
-                        if name in design.manifest}},
+        "hardware": {**design.figures.as_json(), **{name: design.manifest[name] for name in (
+            "resources", "layers", "objective", "alternatives", "dsp_packing", "dsp_blocks")
+            if name in design.manifest}},
         "seconds": time.perf_counter() - start,
     })
 

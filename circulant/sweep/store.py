@@ -21,7 +21,7 @@ from circulant.sim.refusal import Refusal
 
 __all__ = ["figures", "keep", "point_key", "sources", "training_folder"]
 
-KIND, VERSION = "circulant-point", 2
+KIND, VERSION = "circulant-point", 3
 
 _FIGURES = Table({"key": Text(100), "figures": Mapped(Anything())})
 

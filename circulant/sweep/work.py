@@ -20,7 +20,6 @@ from circulant.run.sizing import options as hardware_options
 from circulant.run.untrained import path_costs
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
-from circulant.sim.figures import floor
 from circulant.sim.files import temporaries
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
 from circulant.sim.golden.network import Network
@@ -238,8 +237,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         from circulant.hw.foreseen import foreseen
         from circulant.hw.known_plans import plans_of
         from circulant.hw.plan.families import FAMILIES
-        from circulant.hw.planner import each_step, layer_multiplications
-        from circulant.hw.resources import latencies, parts
+        from circulant.hw.resources import figures, parts
 
     options = hardware_options(experiment, network)
     design = None if measure == "plan" else generate(network, **options)
@@ -249,24 +247,18 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     plans = design.plans if design else plans_of(
         network, packing=options["dsp_packing"], **{
             name: options[name] for name in ("multipliers", "streams", "levels", "objective", "reloadable")})
-    steps = each_step(network)
-    layers = [at for at, each in enumerate(steps) if each or not any(steps)]
-    work = sum(layer_multiplications(network.stages[at]) for at in layers)
-    found: Found = {"multipliers": design.multipliers if design else sum(each.multipliers for each in plans),
-                    "cycles_per_step": max(plans[at].cycles for at in layers)}
-    found["multiplications"] = work
-    found["floor_cycles"] = floor(work, found["multipliers"])
-    late = design.manifest if design else latencies(network, plans, max_steps=options["max_steps"])
-    found |= {name: late[name] for name in ("latency_spaced", "latency_contiguous") if late[name] is not None}
-    made = parts(network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
-    if design is not None:
-        found["memory_bits"] = design.memory_bits
-    elif not options["reloadable"]:  # Its own memories are not predicted.
-        found["memory_bits"] = sum(memory.bits for memory in made.memories)
+    made = design.figures if design else figures(
+        network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
+    found: Found = {"multipliers": made.multipliers, "cycles_per_step": made.cycles,
+                    "multiplications": made.multiplications, "floor_cycles": made.floor,
+                    **{name: cycles for name, cycles in made.latencies.items() if cycles is not None}}
+    if design or not options["reloadable"]:  # Its own memories are not predicted.
+        found["memory_bits"] = made.memory_bits
     if experiment.board.device != "none":
         part = device(experiment.board.device)
         inventory = Inventory.from_json(design.manifest["resources"]) if design else foreseen(
-            made, len(network.stages), levels=options["levels"], profile=options["family"])
+            parts(network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"]),
+            len(network.stages), levels=options["levels"], profile=options["family"])
         found |= {name: taken.used for name, taken in fits(part, inventory).taken.items()}
         found["mhz"] = FAMILIES[part.family].mhz(options["levels"])
     if measure == "simulate":

@@ -9,7 +9,7 @@ from circulant.hw.array.parts import Memory
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.planner import plan
-from circulant.hw.resources import inventory, memories, predict, products
+from circulant.hw.resources import figures, inventory, memories, predict, products
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.residual import Residual
 from circulant.sim.kinds.activation import Activation
@@ -45,6 +45,8 @@ def test_a_network_is_the_sum_of_its_layers():
     design = generate(golden.network(2, 6, 4, outputs=3, k_out=1), multipliers=12)
     assert whole(design) == (design.multipliers, design.memory_bits)
     assert predict(design.network, design.plans, "xcu").dsps == design.multipliers, "one block for a narrow product"
+    assert figures(design.network, design.plans) == design.figures
+    assert design.figures.per_step and design.figures.per_sequence, "the last layer works once a sequence"
 
 
 def test_weights_are_stored_as_their_price_says():

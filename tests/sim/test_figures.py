@@ -16,6 +16,10 @@ def test_a_floor(multiplications, multipliers, cycles):
 def test_the_figures_of_sequences_and_of_vectors():
     steps = Figures.of({"multipliers": 10, "memory_bits": 1, "multiplications": {"per_step": 95, "per_sequence": 6}})
     assert (steps.multiplications, steps.floor, steps.floor_of(2.5)) == (95, 10, 25)
+    layers = [{"cycles": 12.5, "per": "step"}, {"cycles": 40, "per": "sequence"}]
+    made = Figures(3, 5, 7, memory_bits=9, cycles=12.5, latency_spaced=21, estimates=("cycles",))
+    assert Figures.of(made.as_json() | {"layers": layers}) == made
+    assert Figures.of(made.as_json() | {"layers": layers[1:]}).cycles == 40, "a vector has no steps"
     vectors = Figures(10, 0, 31)
     assert (vectors.multiplications, vectors.floor, vectors.floor_of(1)) == (31, 4, 4)
 

@@ -27,7 +27,7 @@ def test_each_change_fits_and_less_does_not():
     ways = found(part, options)
     assert list(ways)[-1] == "board.device" and ways["board.device"].after == "LFE5U-45F"
     fewer = ways["hardware.multipliers"]
-    assert fewer.after == fewer.estimated.multipliers <= 24 and fewer.before == 40 and fewer.estimated.fits
+    assert fewer.after == fewer.estimated.figures.multipliers <= 24 and fewer.before == 40 and fewer.estimated.fits
     assert not estimate(MADE, part, given(fewer.after + 5)).fits, "more of them do not"
     assert str(fewer).startswith(f"hardware.multipliers = {fewer.after} instead of 40: {fewer.after} multipliers, ")
 

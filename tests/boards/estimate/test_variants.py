@@ -49,7 +49,7 @@ def test_products_share_as_many_blocks_as_those_of_a_network_made_so(bits, chang
     found, wanted = (estimate(each, device("XCKU060"), Options(88, objective="throughput", dsp_packing="27x18"))
                      for each in (change(network(point)), real))
     assert found.taken["dsps"].used == wanted.taken["dsps"].used > 0
-    assert found.multipliers == wanted.multipliers
+    assert found.figures.multipliers == wanted.figures.multipliers
 
 
 @pytest.mark.parametrize("name", ["bidirectional", "lenet5"])

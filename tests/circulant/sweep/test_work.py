@@ -5,6 +5,7 @@ import pytest
 from circulant.hw.planner import plan
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.cosim import SimulationError
+from circulant.sim.figures import Figures
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep import work
@@ -144,8 +145,8 @@ def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismat
 
     class Design:
         def __init__(self, network, multipliers, streams, **options):
-            self.plans, self.multipliers, self.memory_bits = plan(network, multipliers), multipliers, 4321
-            self.manifest = {"latency_spaced": 77, "latency_contiguous": 99}
+            self.plans = plan(network, multipliers)
+            self.figures = Figures(multipliers, 1, 0, memory_bits=4321, latency_spaced=77, latency_contiguous=99)
 
         def write(self, folder):
             return folder
