@@ -20,7 +20,8 @@ __all__ = ["FORMAT", "VERSION", "Checkpoint"]
 FORMAT = "circulant-checkpoint"
 VERSION = 2
 
-BEFORE = {"rate_scaling": "none", "loss": "auto", "early_stopping": 0, "self_guided": 0.0, "averaging": "none"}
+BEFORE = {"rate_scaling": "none", "loss": "auto", "early_stopping": 0, "self_guided": 0.0, "averaging": "none",
+          "communication": "allreduce"}
 """Settings of trainings from before these could be chosen."""
 
 

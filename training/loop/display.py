@@ -47,6 +47,8 @@ class Display:
             note += f", {words(self._metric)} {shown(self._metric, metrics[self._metric])}"
         if "primal" in metrics:
             note += f", residual {metrics['primal']:.2g}"
+        if "sent" in metrics:
+            note += f", {metrics['sent'] / 1e6:.3g} MB sent by each process"
         if phase not in self._tasks:
             self._say()
             self._tasks[phase] = self._bars.add_task(PHASES.get(phase, phase), note="")

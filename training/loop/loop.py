@@ -14,12 +14,13 @@ from torch.nn.utils import clip_grad_norm_, parametrize
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
 from circulant.training.loop.averaging import average
+from circulant.training.loop.communication import Channel, Rounds
 from circulant.training.loop.nonfinite import find_nonfinite_source
 from circulant.training.loop.optimize import choose, optimizer, schedule
 from circulant.training.loop.runtime import ALONE, PRECISIONS, Precision, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.augment import AUGMENTS, augment
-from circulant.training.task.batches import Batch, Portion
+from circulant.training.task.batches import Batch, Part, Portion
 from circulant.training.task.loaded import Loaded, part_of
 from circulant.training.task.samples import Given, Samples, samples
 from circulant.training.task.task import Loss, Task, task_of
@@ -62,7 +63,8 @@ class Fit:
         add_gradient: adds to the gradients of each batch, after those of the loss are clipped; such as
             `Admm.add_penalty_gradient`.
         team: the processes that share each batch.
-        run: what `shared` made of the model for the team; the model itself where there is one process.
+        channel: what they send each other; None for gradients.
+        run: what `Channel.shared` made of the model for the team; the model itself where there is one process.
 
     Members:
         epoch: how many are done.
@@ -73,19 +75,24 @@ class Fit:
 
     def __init__(self, model: nn.Module, data: Samples, task: Task, recipe: Recipe, *,
                  add_gradient: Callable[[], None] | None = None, team: ProcessGroup = ALONE,
-                 run: nn.Module | None = None) -> None:
+                 channel: Channel | None = None, run: nn.Module | None = None) -> None:
         choose("A precision", recipe.precision, PRECISIONS)
         choose("An augmentation", recipe.augment, AUGMENTS)
         self.epoch = 0
         self._model, self._data, self._task, self._recipe = model, data, task, recipe
         self._add_gradient, self._team = add_gradient, team
-        self._run = run or model
+        self._run, self._channel = run or model, channel or Channel(team)
         self._device = next(model.parameters()).device
         self._precision = Precision(recipe.precision, self._device)
         self._part = part_of(data, "train", self._device, exact=exact(model, task))
         each = self._part.count(recipe.batch)
         self._optimizer = optimizer(recipe.optimizer, model, recipe.lr, recipe.weight_decay,
                                     recipe.rate_scaling)
+        self._rounds = self._channel.rounds(self._optimizer) if self._channel.local else None
+        self._steps = 0
+        if self._rounds and self._precision.scaler.is_enabled():
+            raise Refusal("training.communication = 'local' must have steps that are never left out, not products in "
+                          "float16; choose precision 'float32' or 'bfloat16'")
         self._scheduler = schedule(self._optimizer, recipe.decay, recipe.epochs * each, recipe.warmup * each)
         self._average = average(recipe.averaging, model, recipe.epochs * each)
         self._shuffle = torch.Generator().manual_seed(recipe.seed)
@@ -105,14 +112,17 @@ class Fit:
         """
         team, recipe = self._team, self._recipe
         self._model.train()
-        total, weight = 0.0, 0
+        total, weight, sent = 0.0, 0, self._channel.sent
         with _few_threads(self._model), self._noise():
             self._noise_state(self._random)
-            portions = self._part.portions(recipe.batch, self._shuffle, rank=team.rank, processes=team.size)
+            portions = (self._part.portions(recipe.batch, self._shuffle, rank=team.rank, processes=team.size)
+                        if self._rounds is None else self._local(self._rounds))
             for number, portion in enumerate(portions, start=1):
                 total += self._step(portion, number) * portion.weight
                 weight += portion.weight
             self._random = self._noise_state()
+        if self._rounds is not None:
+            total, weight = team.total(torch.tensor([total, weight], dtype=torch.float64)).tolist()
         team.align(self._model)
         self.epoch += 1
         bad = [name for name, weight in self._model.named_parameters() if not torch.isfinite(weight).all()]
@@ -120,6 +130,8 @@ class Fit:
             raise NotFinite(f"Weights must be finite, but {bad[0]} is not after epoch {self.epoch}; choose a learning "
                             f"rate below {recipe.lr:g}, or set clip")
         metrics: Metrics = {"loss": total / weight}
+        if team.size > 1:
+            metrics["sent"] = self._channel.sent - sent
         if measured:
             if self._average is not None and self.epoch == recipe.epochs:
                 self._average.measure_batches(self._part.batches(recipe.batch))
@@ -152,12 +164,29 @@ class Fit:
         for name, (module, its) in self._task.auxiliary_modules.items():
             yield from ((name, module), (f"{name} optimizer", its))
 
+    def _local(self, rounds: Rounds) -> Iterator[Portion]:
+        """The batches that this process trains on alone in an epoch. The rate stays as it is within a round."""
+        assert isinstance(self._part, Part)
+        size = self._team.size
+        each = max(1, self._recipe.batch // size)
+        begin, done = self._steps, 0
+        for mine, batches in rounds.split(self._part.order(each, self._shuffle)):
+            yield from (self._part.portion(chosen) for chosen in mine)
+            done += batches
+            ahead = begin + done * each // self._recipe.batch
+            while self._steps < ahead:
+                self._scheduler.step()
+                self._steps += 1
+            if self._average is not None:
+                self._average.step()
+
     def _step(self, portion: Portion, number: int) -> float:
         """Train on one batch, of which this process takes its share; the loss of the whole."""
         team, scaler = self._team, self._precision.scaler
         batch = augment(portion.batch, self._recipe.augment, self._data.frames)
-        optimizers = [each for _, each in self._task.auxiliary_modules.values()]
-        for each in (self._optimizer, *optimizers):
+        own = self._optimizer if self._rounds is None else self._rounds.optimizer
+        optimizers = [own, *(each for _, each in self._task.auxiliary_modules.values())]
+        for each in optimizers:
             each.zero_grad()
         with self._precision.products():
             with parametrize.cached(), self._precision.autocast():
@@ -166,23 +195,24 @@ class Fit:
                     self._task.check(outputs, batch)
                 loss = self._task.loss(outputs, batch) * portion.share  # Their mean is that of the batch.
             scaler.scale(loss).backward()
-        value = float(team.total(loss.detach().double().clone())) / team.size
+        value = float(loss.detach() if self._rounds else team.total(loss.detach().double().clone()) / team.size)
         if not math.isfinite(value):
             self._refuse(value, batch, number)
         for module, _ in self._task.auxiliary_modules.values():
             team.average(module)  # Before an overflow is looked for, as all processes have to find the same.
-        for each in (self._optimizer, *optimizers):
+        for each in optimizers:
             scaler.unscale_(each)
         if self._recipe.clip:
             clip_grad_norm_(self._model.parameters(), self._recipe.clip)
         if self._add_gradient is not None:
             self._add_gradient()
-        for each in (self._optimizer, *optimizers):
+        for each in optimizers:
             scaler.step(each)
         scaler.update()
-        self._scheduler.step()
-        if self._average is not None:
-            self._average.step()
+        if self._rounds is None:
+            self._scheduler.step()
+            if self._average is not None:
+                self._average.step()
         return value
 
     def _refuse(self, value: float, batch: Batch, number: int) -> None:
@@ -191,7 +221,8 @@ class Fit:
             with self._precision.autocast():
                 forward(self._model, batch)
 
-        places = [place for place in self._team.gather(find_nonfinite_source(self._model, batch, again)) if place]
+        found = find_nonfinite_source(self._model, batch, again)
+        places = [place for place in ([found] if self._rounds else self._team.gather(found)) if place]
         first = min(places, key=lambda place: place == "the loss itself")
         raise NotFinite(f"The loss must be finite, but is {value} in epoch {self.epoch + 1}, batch {number}, first in "
                         f"{first}; choose a learning rate below {self._recipe.lr:g}, or set clip")

@@ -24,6 +24,7 @@ from circulant.training.blocks.guided import Guides
 from circulant.training.blocks.paths import Costs, Paths
 from circulant.training.loop.best import Best
 from circulant.training.loop.checkpoint import Checkpoint
+from circulant.training.loop.communication import Channel
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
 from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate
@@ -112,6 +113,7 @@ class Trainer:
         self._guides: Guides | None = None
         self._data, self._task, self._settings, self._phases = data, task, settings, phases
         self._block_size, self._team, self._progress = block_size, team, progress
+        self._channel = Channel(team, settings.communication)
         self._checkpoint = None
         if checkpoint is not None:
             initial = {name: value.cpu().numpy() for name, value in model.state_dict().items()}
@@ -192,7 +194,7 @@ class Trainer:
             self._admm = Admm(self._model, self._block_size, rho=s.rho, schedule=s.rho_schedule, growth=s.rho_growth,
                               rho_max=s.rho_max, tolerance=s.tolerance, updates=s.admm_epochs // s.admm_interval)
         if self._run is None or phase != "admm":
-            self._run = self._team.shared(self._model)
+            self._run = self._channel.shared(self._model)
 
     def _staged(self, stage: int) -> dict[str, int]:
         """Block sizes in a stage of direct training: from stage to stage they double, up to their own."""
@@ -235,8 +237,7 @@ class Trainer:
         paths = self._paths if phase == "search" else None
         guides = self._guides if phase == "direct" else None
         added = (paths.update if paths else admm.add_penalty_gradient if admm else guides.step if guides else None)
-        fit = Fit(self._model, self._data, task, recipe, add_gradient=added,
-                  team=self._team,
+        fit = Fit(self._model, self._data, task, recipe, add_gradient=added, team=self._team, channel=self._channel,
                   run=self._run)
         if state is not None:
             self._model.load_state_dict(state["model"])

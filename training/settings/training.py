@@ -92,6 +92,9 @@ class TrainingSettings(Table):
                        choices=("none", "flip", "shift", "flip-shift", "delay", "mask", "speed", "speed-mask"))
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
     warmup_epochs: int = key(1, "epochs in which the learning rate rises at the start of a phase", low=0, high=10000)
+    communication: str = key("allreduce", "what processes under torchrun send each other: gradients, in float32 or in "
+                             "float16, or as products of thin matrices; or weights after a few steps of their own",
+                             choices=("allreduce", "fp16", "powersgd", "local"))
     device: str = key("auto", "device of the training; auto uses a GPU if there is one",
                       choices=("auto", "cpu", "cuda"))
     precision: str = key("auto", "number format of the products in training; auto is the fastest on a GPU, and "
@@ -113,6 +116,10 @@ class TrainingSettings(Table):
         if self.direct_epochs < self.stages > 1:
             problems.append(f"training.stages must not exceed the {self.direct_epochs} direct_epochs, which they "
                             f"share, not {self.stages!r}")
+        alone = {"hints": self.hints, "self_guided": self.self_guided}
+        if self.communication == "local" and (given := [name for name, value in alone.items() if value]):
+            problems.append(f"training.communication = 'local' must be without {' and '.join(given)}, which count "
+                            "steps that all processes share; choose 'allreduce'")
         if self.self_guided and self.stages > 1:
             problems.append(f"training.self_guided must be 0 with {self.stages} stages, not {self.self_guided!r}: both "
                             "lead from dense matrices to blocks")

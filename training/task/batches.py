@@ -100,6 +100,10 @@ class Part:
             mine, weight = chosen[rank::processes], self._weight(chosen)
             yield Portion(self.take(mine if len(mine) else chosen[:1]), self._weight(mine) * processes / weight, weight)
 
+    def portion(self, chosen: Tensor) -> Portion:
+        """A batch that one process trains on alone."""
+        return Portion(self.take(chosen), 1.0, self._weight(chosen))
+
     def batches(self, size: int, *, rank: int = 0, processes: int = 1) -> Iterator[Batch]:
         """The batches that a process evaluates: every n-th, in order."""
         for chosen in self.order(size)[rank::processes]:

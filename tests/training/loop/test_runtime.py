@@ -49,6 +49,7 @@ def test_two_processes_are_one(tmp_path):
     assert [found["average"].tolist() for found in (alone, *ranks)] == [[[1.0, 1.0]], [[1.5, 1.5]], [[1.5, 1.5]]]
     for one, other in zip(ranks[0]["history"], alone["history"], strict=True):
         assert one[:3] == other[:3]
+        assert one[3].pop("sent") > 0
         # The sums of a loss over at most 36 samples of 8 outputs of 8 products are rounded in another order.
         assert one[3].pop("loss") == pytest.approx(other[3].pop("loss"), rel=36 * 8 * 8 * EPS)
         assert one[3] == other[3]
