@@ -41,6 +41,11 @@ def _reduced(call: Call, mode: str, part: str = "") -> Value:
     if source.batch in axes:
         raise Unsupported("it must not reduce the batch; name other axes")
     batch = source.batch - (0 if options["keepdim"] else sum(axis < source.batch for axis in axes))
+    inner = tuple(axis - (axis > source.batch) for axis in axes)
+    if all(source.sizes[axis] == 1 for axis in inner):  # There is nothing to reduce.
+        assert source.places is not None
+        places = source.places if options["keepdim"] else source.places.squeeze(inner)
+        return Value(places, batch, source.path, source.refused)
     return call.emit(Reduce, (source,), batch, part=part, mode=mode, axes=axes, keep=bool(options["keepdim"]))
 
 

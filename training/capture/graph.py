@@ -231,6 +231,10 @@ class Graph:
         """The nodes that take the result of a node."""
         return [node for node in self.nodes if name in node.inputs]
 
+    def alone(self, name: str) -> bool:
+        """Whether one node takes the result of a node, and nothing else."""
+        return len(self.users(name)) == 1 and name not in self.ends
+
     @property
     def pruned(self) -> "Graph":
         """The graph without nodes that no output depends on."""

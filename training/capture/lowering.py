@@ -26,7 +26,7 @@ from circulant.training.capture import graph as neutral
 from circulant.training.capture.building import Builder
 from circulant.training.capture.recurrent import as_numpy, level
 from circulant.training.capture.report import NO_LAYER
-from circulant.training.capture.streams import Form, Stream
+from circulant.training.capture.streams import Form, Stream, unchanged
 from circulant.training.models.cells import ResetBeforeGru
 from circulant.training.models.quantizer import grids_of
 
@@ -167,10 +167,26 @@ def _(node: neutral.Conv, to: Builder) -> Stream | None:
                          bias=as_numpy(node.bias), relu=node.relu)
 
     constraint = node.constraint
+    if {*to.graph[node.inputs[0]].sizes[1:], *node.sizes[1:]} <= {1} and (made := _of_a_pixel(node, to)):
+        return made
     window = _window(constraint.kernel, node.stride, node.padding)
     made = _windowed(node, to, window, conv, rows=constraint.rows)
     if made is not None:
         to.note_grid(made.name, {constraint.block_size}, product=node.grid)
+    return made
+
+
+def _of_a_pixel(node: neutral.Conv, to: Builder) -> Stream | None:
+    """The stream of the one position of a kernel that does not meet zeros, over vectors; None where images come."""
+    stream, places = to.source(node.inputs[0])
+    if stream.form.flow is None or stream.form.flow.grid or stream.form.flow.sequence or not unchanged(
+            stream.at(places)) or places.size != stream.order.size:
+        return None
+    at = int(np.ravel_multi_index(node.padding, node.constraint.kernel))
+    rows, weight = node.constraint.rows, as_numpy(node.first)[at]
+    made = to.give(node.name, "linear", to.settled(stream), lambda name, flow: FloatLinear(
+        name, flow.size, rows, weight=weight, bias=as_numpy(node.bias), relu=node.relu), Form.of(Flow(rows)))
+    to.note_grid(made.name, {node.constraint.block_size}, product=node.grid)
     return made
 
 

@@ -8,6 +8,7 @@ from torch.nn.utils import parametrize
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.capture import activations, arithmetic, axes, layers
 from circulant.training.capture.call import Call, Unsupported, Value
+from circulant.training.capture.cells import cell
 from circulant.training.capture.loops import CELLS
 
 __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
@@ -18,9 +19,6 @@ def problem_of(module: nn.Module) -> str | None:
     kind: Any = parametrize.type_before_parametrizations(module)
     if kind is nn.LayerNorm:
         return "its statistics depend on each sample; use BatchNorm1d, whose running statistics become a scale"
-    if kind in CELLS:
-        return ("it must go through all steps from the first on, from a state of zeros, and with the state that the "
-                "step before gave; use the layer of torch, or a loop that does no more")
     if kind not in MODULES:
         return "the layer is not supported; use Linear, GRU, LSTM, a convolution or another layer of docs/models.md"
     if parametrize.is_parametrized(module):
@@ -56,7 +54,7 @@ Handler = Callable[[Call], Value | list[Value]]
 MODULES: dict[type[nn.Module], Handler] = {
     **activations.MODULES,
     nn.Linear: layers.linear, nn.Conv1d: layers.conv, nn.Conv2d: layers.conv,
-    **dict.fromkeys(layers.RECURRENT, layers.recurrent),
+    **dict.fromkeys(layers.RECURRENT, layers.recurrent), **dict.fromkeys(CELLS, cell),
     nn.BatchNorm1d: layers.batch_norm, nn.BatchNorm2d: layers.batch_norm,
     **dict.fromkeys((nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d), layers.pool),
     **dict.fromkeys((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d),

@@ -47,7 +47,7 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
             elif kind is Recurrent:
                 graph = _ended(graph, node, notes)
             elif node.function == "relu" and isinstance(source := graph[node.inputs[0]], RECTIFIED) and (
-                    len(graph.users(source.name)) == 1):
+                    graph.alone(source.name)):
                 graph = graph.having(replace(source, relu=True)).without(node)
                 notes[name] = f"into {source.name}"
     outputs = []
@@ -63,7 +63,7 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
 def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
     """A scale into the matrix before it, as far as the structure of that allows."""
     source = graph[node.inputs[0]]
-    alone = len(graph.users(source.name)) == 1
+    alone = graph.alone(source.name)
     if isinstance(source, Scale) and alone and not source.relu and (source.axis == node.axis or None in (
             source.axis, node.axis)):
         merged = replace(source, scale=node.scale * source.scale, shift=node.scale * source.shift + node.shift,
@@ -82,7 +82,7 @@ def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
         graph = graph.having(node)
     if node.axis is None:
         return graph, ""
-    if not isinstance(source, Linear | neutral.Conv) or axis != node.axis or len(graph.users(source.name)) > 1:
+    if not isinstance(source, Linear | neutral.Conv) or axis != node.axis or not alone:
         return graph, "not folded, as no matrix stands alone before it"
     scale, k = node.scale, source.constraint.block_size
     padded = torch.cat([scale, scale[-1:].expand(-len(scale) % k)]).view(-1, k)  # (p, k)
@@ -140,8 +140,8 @@ def _product(graph: Graph, node: Multiply, notes: dict[str, str]) -> Graph:
 def _reduced(graph: Graph, node: Reduce, notes: dict[str, str]) -> Graph:
     """The graph in which a reduction over one axis after the other is one over both."""
     source = graph[node.inputs[0]]
-    if not isinstance(source, Reduce) or source.mode != node.mode or source.keep != node.keep or len(
-            graph.users(source.name)) > 1:
+    if not isinstance(source, Reduce) or source.mode != node.mode or source.keep != node.keep or not graph.alone(
+            source.name):
         return graph
     before = graph[source.inputs[0]]
     rest = [axis for axis in range(len(before.shape)) if source.keep or axis not in source.axes]

@@ -10,7 +10,9 @@ from circulant.training.blocks.matrices import matrices, owner, storage
 from circulant.training.capture.arithmetic import CONSTANTS
 from circulant.training.capture.axes import indexing
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
+from circulant.training.capture.cells import LOOPED
 from circulant.training.capture.graph import Constant, Function, Graph, Input, Move, Node, Output
+from circulant.training.capture.loops import CELLS
 from circulant.training.capture.lowering import judged
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
 from circulant.training.capture.record import Record, Ref, Step, mapped, parts
@@ -149,6 +151,9 @@ class Walk:
                     taken.append(Value())
             handler = FUNCTIONS.get(step.kind)
             return handler, None if handler else "the function is not supported"
+        if type(module) in CELLS and (
+                len(step.sources) < 2 or sum(each.called is module for each in self.record.steps) > 1):
+            return None, LOOPED
         return MODULES.get(parametrize.type_before_parametrizations(module)), problem_of(module)
 
     def _emit(self, step: Step, make: type[Node], sources: tuple[Value, ...], batch: int, part: str = "",
