@@ -7,7 +7,6 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import erf
 
 from circulant.sim.arith.fixed import Format, Integers, Reals
 
@@ -19,6 +18,8 @@ def silu(x: Reals) -> Reals:
 
 
 def gelu(x: Reals) -> Reals:
+    from scipy.special import erf  # Takes longer to import than all of `sim`, in each process that simulates.
+
     return np.asarray(0.5 * x * (1 + erf(x / np.sqrt(2))))
 
 

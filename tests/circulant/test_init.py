@@ -32,7 +32,8 @@ def test_importing_circulant_is_light():
 def test_the_golden_model_needs_no_extra(name):
     program = f"import sys, circulant; circulant.{name}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert not set(EXTRAS) & {module.partition(".")[0] for module in loaded}
+    heavy = {*EXTRAS, "scipy"}  # scipy takes longer than all of it, in each process that simulates.
+    assert not heavy & {module.partition(".")[0] for module in loaded}
 
 
 @pytest.mark.parametrize(("name", "package", "extra"), [

@@ -9,7 +9,7 @@ from circulant.project import TASKS, create
 from circulant.sim.refusal import Refusal
 
 SHORT = [word for value in ("training.dense_epochs=1", "training.admm_epochs=1", "training.retrain_epochs=1",
-                            "simulation.samples=3", "data.subset=150", "data.test_subset=40",
+                            "simulation.samples=3", "simulation.drawn=2", "data.subset=150", "data.test_subset=40",
                             "model.arguments.hidden=8", "quantization.budget=30", "quantization.samples=50")
          for word in ("--set", value)]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import wavfile
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data import files
@@ -117,6 +116,8 @@ def ragged(flat: NDArray[Any], offsets: NDArray[np.integer[Any]]) -> list[NDArra
 
 def _recordings(paths: Sequence[Path]) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[NDArray[np.int16]]]:
     """Digits, which are of the test set, and samples of files named ``{digit}_{speaker}_{index}.wav``."""
+    from scipy.io import wavfile  # Most trainings need none of it.
+
     digits, test, sounds = [], [], []
     for path in paths:
         digit, *_, index = path.stem.split("_")

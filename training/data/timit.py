@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import wavfile
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data import files
@@ -117,6 +116,8 @@ def _beside(path: Path) -> Path:
 
 
 def _samples(path: Path) -> NDArray[np.int16]:
+    from scipy.io import wavfile  # Most trainings need none of it.
+
     with path.open("rb") as file:
         begin = file.read(4)
     rate, samples = wavfile.read(path) if begin == b"RIFF" else sphere(path)
