@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from benchmarks.graphs import graph
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.decay import FloatDecay
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.gru import FloatGru
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.kinds.lstm import FloatLstm
+from circulant.sim.kinds.norm import FloatNorm
 from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.passes.bitwidths import WEIGHT_SCALES
 from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Model, Stage
@@ -103,7 +106,7 @@ def draw_graph(seed: int, *, samples: int = 6) -> Drawn:
     rng = np.random.default_rng((31, seed))
     sequence, steps = bool(rng.integers(3)), int(rng.integers(1, 7))
     model = graph(rng, f"graph_{seed}", partial(_node, rng), sequence=sequence, nodes=int(rng.integers(2, 11)),
-                  wide=True, ports=bool(rng.integers(4)))
+                  wide=True, every=seed % 2 == 1, ports=bool(rng.integers(4)))
     data = {each.name: rng.normal(0, 1, (samples, *((steps,) if each.flow.sequence else ()), each.flow.size))
             for each in model.inputs}
     widths = bit_widths(rng) | {"activation_bits": int(rng.integers(6, 15)), "weight_bits": int(rng.integers(4, 13))}
@@ -135,6 +138,16 @@ def _node(rng: np.random.Generator, kind: str, name: str, inputs: int, outputs: 
         return _linear(rng, name, inputs, outputs, relu=bool(rng.integers(2)))
     if kind == "scale":
         return FloatScale(name, inputs, rng.normal(0, 1, inputs), rng.normal(0, 0.5, inputs), bool(rng.integers(2)))
+    if kind == "norm":
+        return FloatNorm(name, inputs, str(rng.choice(("layer", "rms"))), rng.normal(1, 0.4, inputs),
+                         rng.normal(0, 0.5, inputs))
+    if kind == "taps":
+        k = int(rng.choice((1, 2, 4, 8)))
+        return FloatTaps(name, inputs, int(rng.integers(2, 5)), int(rng.integers(1, 4)), -(-inputs // k) * k)
+    if kind == "decay":
+        return FloatDecay(name, inputs, rng.uniform(-1, 1, inputs))
+    if kind == "gate":
+        return FloatActivation(name, inputs, "sigmoid")
     if kind == "activation":
         return FloatActivation(name, inputs, str(rng.choice(("tanh", "sigmoid", "relu"))))
     if kind == "last" and rng.integers(2):

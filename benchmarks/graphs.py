@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.kinds.add import FloatAdd
+from circulant.sim.kinds.blend import FloatBlend
 from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.difference import FloatDifference
 from circulant.sim.kinds.maximum import FloatMaximum
@@ -15,7 +16,7 @@ from circulant.sim.real.float_model import Model
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow
 
-__all__ = ["WIDE", "graph"]
+__all__ = ["EVERY", "WIDE", "graph"]
 
 KINDS = ("linear", "linear", "cell", "scale", "activation", "add", "add", "concat", "concat")
 
@@ -24,6 +25,9 @@ JOINS = {"add": FloatAdd, "product": FloatProduct, "difference": FloatDifference
 
 WIDE = (*KINDS, *JOINS, "slice", "slice", "last")
 """Kinds of graphs that also have the other joins, ranges of vectors, and layers that give a vector for a sequence."""
+
+EVERY = (*WIDE, *("norm", "taps", "blend", "decay") * 2)
+"""Kinds of those that have normalisations, earlier steps and scans besides."""
 
 WIDEST = 24
 """Values of vectors side by side, at the most."""
@@ -59,8 +63,14 @@ class _Graph:
         alike = [name for name, flow in self.flows.items() if flow.sequence == self.flows[first].sequence]
         second = str(self.rng.choice(alike))
         size, sequence = self.flows[first].size, self.flows[first].sequence
-        if kind in ("scale", "activation") or (kind in ("cell", "last") and sequence):
+        if kind in ("scale", "activation", "norm") or (sequence and kind in ("cell", "last", "decay")) or (
+                sequence and kind == "taps" and size <= WIDEST // 2):
             self.take(self.make(kind, self.fresh(), size), first)
+        elif kind == "blend" and sequence:
+            gate = self.take(self.make("gate", self.fresh(), size), first)
+            if size != self.flows[second].size:
+                second = self.linear(second, size)
+            self.take(FloatBlend(self.fresh(), size), gate, second)
         elif kind in JOINS:
             if size != self.flows[second].size:
                 second = self.linear(second, size)
@@ -80,15 +90,16 @@ class _Graph:
 
 
 def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequence: bool, nodes: int,
-          wide: bool = False, ports: bool = False) -> Model:
+          wide: bool = False, ports: bool = False, every: bool = False) -> Model:
     """A model whose layers take any that come before; what nothing takes is put side by side in front of the last one.
 
     Parameters:
-        make: a layer from its kind ("linear", "cell", "scale", "activation", "last"), name and values of what comes,
-            and of a linear one the values that it gives. A "last" one gives a vector for a sequence.
+        make: a layer from its kind ("linear", "cell", "scale", "activation", "gate", "norm", "taps", "decay", "last"),
+            name and values of what comes, and of a linear one the values that it gives. A "last" one gives a vector for
+            a sequence.
         sequence: whether steps of sequences come, with recurrent layers among the nodes.
         nodes: how many there are, besides two at the end.
-        wide: whether all of `WIDE` are drawn.
+        wide, every: whether all of `WIDE`, or of `EVERY`, are drawn.
         ports: whether there may be several inputs and outputs, some of them in the middle.
     """
     inputs = {"x": Flow(int(rng.integers(3, 9)), sequence=sequence)}
@@ -96,7 +107,7 @@ def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequ
         inputs[f"x{n}"] = Flow(int(rng.integers(3, 9)), sequence=sequence and bool(rng.integers(3)))
     grown = _Graph(rng, make, inputs)
     while len(grown.nodes) < nodes:
-        grown.grow(str(rng.choice(WIDE if wide else KINDS)))
+        grown.grow(str(rng.choice(EVERY if every else WIDE if wide else KINDS)))
     if not ports:
         ends = grown.ends()
         if len({grown.flows[end].sequence for end in ends}) > 1:  # One vector for a sequence of all of them.

@@ -21,6 +21,14 @@ def graph(seed, *, nodes=8, **options):
             return r.linear(name, inputs, outputs, int(rng.choice([1, 2, 4])), relu=bool(rng.integers(2)))
         if kind == "scale":
             return r.scale(name, inputs, relu=bool(rng.integers(2)))
+        if kind == "norm":
+            return r.norm(name, inputs, str(rng.choice(["layer", "rms"])))
+        if kind == "taps":
+            return r.taps(name, inputs, int(rng.integers(2, 4)), int(rng.integers(1, 3)), int(rng.choice([1, 2, 4])))
+        if kind == "decay":
+            return r.decay(name, inputs)
+        if kind == "gate":
+            return r.activation(name, inputs, "sigmoid")
         if kind == "activation":
             return r.activation(name, inputs, str(rng.choice(["tanh", "relu"])))
         if kind == "last" and rng.integers(2):

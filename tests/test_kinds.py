@@ -47,8 +47,6 @@ BUILT = {
 WITHIN = {"add", "concat", "reverse"}
 """Kinds of layers that a circuit has as parts of stages."""
 
-NEW = {"norm", "taps", "blend", "decay"}
-
 IMAGES = {"conv", "pool", "flatten", "scale", "residual"}
 
 REGISTERED = circulant.hw.top, circulant.hw.c.source
@@ -57,8 +55,7 @@ REGISTERED = circulant.hw.top, circulant.hw.c.source
 REFUSED = {
     "error bound": {"argmax"},  # A class has no error; the bound is that of the network before its choice.
     "quantize_layer_like": {"argmax"},  # It is added to a golden network, and never quantized.
-    **dict.fromkeys(("unit", "ladder", "layer_multiplications", "layer_entry"), NEW),
-    "stage": {*NEW, "bidirectional", *IMAGES - {"scale", "residual"}},  # A sum of images is refused by its own.
+    "stage": {"bidirectional", *IMAGES - {"scale", "residual"}},  # A sum of images is refused by its own.
 }
 """The kinds that a pass refuses."""
 

@@ -2,7 +2,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from circulant.hw.c import activation, concat, elementwise, gru, linear, lstm, residual, scale, slice
+from circulant.hw.c import activation, concat, elementwise, gru, linear, lstm, norm, residual, scale, scan, slice, taps
 from circulant.hw.c.names import identifier, identifiers
 from circulant.hw.c.reduce import argmax, over_time
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
@@ -14,7 +14,8 @@ from circulant.sim.refusal import Refusal
 
 __all__ = ["Source"]
 
-KINDS = (activation, argmax, concat, elementwise, gru, linear, lstm, over_time, residual, scale, slice)
+KINDS = (activation, argmax, concat, elementwise, gru, linear, lstm, norm, over_time, residual, scale, scan, slice,
+         taps)
 """Where the kinds of layers are written in C: with these files their implementations of `stage` are there."""
 
 

@@ -3,13 +3,16 @@ from circulant.hw.kinds import (
     activation,
     argmax,
     bidirectional,
+    blend,
     concat,
     conv,
+    decay,
     elementwise,
     flatten,
     gru,
     linear,
     lstm,
+    norm,
     over_time,
     pool,
     product,
@@ -18,9 +21,10 @@ from circulant.hw.kinds import (
     rnn,
     scale,
     slice,
+    taps,
 )
 
 __all__ = ["KINDS"]
 
-KINDS = (activation, argmax, bidirectional, concat, conv, elementwise, flatten, gru, linear, lstm, over_time, pool,
-         product, recurrent, residual, rnn, scale, slice)
+KINDS = (activation, argmax, bidirectional, blend, concat, conv, decay, elementwise, flatten, gru, linear, lstm, norm,
+         over_time, pool, product, recurrent, residual, rnn, scale, slice, taps)

@@ -15,6 +15,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.stream.pipeline import block
 from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.unit import FLYING, SLACK
+from circulant.sim.kinds.blend import Blend
 from circulant.sim.kinds.concat import Concat
 from circulant.sim.kinds.elementwise import Elementwise
 
@@ -44,7 +45,7 @@ class JoinLayer(wiring.Component):
         o: stream of blocks of the join.
     """
 
-    def __init__(self, layer: Elementwise | Concat, *, k: int, beside: Sequence[int]) -> None:
+    def __init__(self, layer: Elementwise | Concat | Blend, *, k: int, beside: Sequence[int]) -> None:
         self._layer, self.k = layer, k
         self.depths = [waiting(-(-size // k), stages) for size, stages in zip(layer.sizes, beside, strict=True)]
         super().__init__({

@@ -1,0 +1,87 @@
+"""a · h + x, value by value: a diagonal linear recurrence, a block in each cycle."""
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.arith.fixed import requantize
+from circulant.hw.array.parts import Memory, Parts, Product
+from circulant.hw.array.plans import ValuesPlan
+from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform, Rom, packed
+from circulant.hw.kinds.scan import State, with_a_state
+from circulant.hw.plan.latency import leaving
+from circulant.hw.stream.pipeline import QUEUE, block, connect, delay
+from circulant.hw.unit import Site, unit
+from circulant.sim.arith.circulant import pad
+from circulant.sim.kinds.decay import Decay
+from circulant.sim.refusal import Refusal
+
+__all__ = ["LATENCY", "DecayLayer"]
+
+LATENCY = 3
+"""Cycles: state and factor, product, sum."""
+
+
+class DecayLayer(wiring.Component):
+    """Steps in, states out; equals `sim.kinds.decay.Decay`.
+
+    Parameters:
+        layer: the golden layer.
+        elements: of a block, each with a multiplier.
+
+    Members:
+        i: stream of blocks of steps.
+        o: stream of blocks of states.
+    """
+
+    def __init__(self, layer: Decay, *, elements: int) -> None:
+        self._layer, self._elements = layer, elements
+        self._state = State(layer, k=elements, latency=LATENCY)
+        super().__init__({"i": In(stream.Signature(block(elements, layer.input_format.width))),
+                          "o": Out(stream.Signature(block(elements, layer.output_format.width)))})
+
+    @property
+    def parts(self) -> Parts:
+        layer, (image,) = self._layer, self.images
+        return self._state.parts + Parts([Memory(1, image.width, len(image.words), writable=False)],
+                                         [Product(self._elements, layer.factor.width, layer.output_format.width)])
+
+    @property
+    def images(self) -> list[Image]:
+        """Factors of the values that are taken in a cycle."""
+        layer, e = self._layer, self._elements
+        words = packed(pad(layer.factors, -(-layer.inputs // e) * e).reshape(-1, e), layer.factor.width)
+        return [Image(words, e * layer.factor.width, f"{layer.name}_factors")]
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        layer, (after, given) = self._layer, self._layer.shifts
+        m.submodules.factors = rom = Rom(**self.images[0]._asdict())
+        x = delay(m, self.i.payload.data, 2, name="x")
+
+        def follow(j: int, state: Value) -> Value:
+            factor = rom.data.word_select(j, layer.factor.width).as_signed()
+            product = Signal((factor * state).shape(), name=f"product_{j}", reset_less=True)
+            m.d.sync += product.eq(factor * state)
+            return requantize((product << after) + (x[j] << given), layer.rounding, layer.output_format.width)
+
+        beat = self._state.add(m, [wiring.flipped(self.i)], follow)
+        m.d.comb += [rom.en.eq(1), rom.addr.eq(beat)]
+        connect(m, self._state.queue.o, wiring.flipped(self.o))
+        return m
+
+
+@unit.register
+def _(layer: Decay, plan: ValuesPlan, site: Site) -> DecayLayer:
+    if site.config is not None:
+        raise Refusal(f"Layer {layer.name!r} keeps a state that a reloadable design cannot exchange; leave "
+                      "hardware.reloadable out")
+    return DecayLayer(layer, elements=plan.elements)
+
+
+with_a_state(Decay, LATENCY)
+
+
+@leaving.register
+def _(layer: Decay, plan: ValuesPlan, comes: list[int], k: int) -> list[int]:
+    return [cycle + LATENCY - 1 + QUEUE for cycle in comes]

@@ -1,0 +1,149 @@
+"""The vectors of earlier steps in front of each new one, for a causal convolution over time.
+
+    i ─────┬────────────────────────► newest tap ─┐
+           └─► ring of past vectors ─► older taps ┴─► queue ─► o
+
+Where a product of blocks takes them, the older taps leave before the newest vector comes, and are multiplied early.
+"""
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.parts import Memory, Parts, queue_memory
+from circulant.hw.array.plans import StreamPlan
+from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
+from circulant.hw.plan.passes import Ladder, ladder
+from circulant.hw.plan.stream_plan import stream_plan, without_multipliers
+from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay
+from circulant.hw.unit import Site, unit
+from circulant.sim.kinds.taps import Taps
+from circulant.sim.refusal import Refusal
+
+__all__ = ["TapsLayer"]
+
+WIDEST = 64
+"""Values of a block at the most, where what lies behind asks for none."""
+
+
+class TapsLayer(wiring.Component):
+    """Steps in, all taps of each out, the oldest first; equals `sim.kinds.taps.Taps`. A block leaves in each cycle.
+
+    Parameters:
+        layer: the golden layer.
+        k: values of a block: a tap fills whole ones, and no more than one of them is filled up.
+        early: whether the older taps of a step leave before it comes, and so without a step behind the last one.
+
+    Members:
+        i: stream of blocks of steps, zero behind their last value.
+        o: stream of blocks of taps.
+    """
+
+    latency = 1 + Queue.latency
+    """Cycles from a block of the newest vector to the same one."""
+
+    def __init__(self, layer: Taps, *, k: int, early: bool) -> None:
+        self._layer, self._k, self._early, self._beats = layer, k, early, layer.width // k
+        shape = block(k, layer.output_format.width)
+        self._queue = Queue(shape, depth=4)
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    @property
+    def _depth(self) -> int:
+        """Words of the ring."""
+        return self._layer.reach * self._beats
+
+    @property
+    def parts(self) -> Parts:
+        return Parts([Memory(1, self._k * self._layer.output_format.width, self._depth), queue_memory(self._queue)])
+
+    @property
+    def images(self) -> list[Image]:
+        return []
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        layer, beats, depth, queue = self._layer, self._beats, self._depth, self._queue
+        m.submodules.queue = queue
+        connect(m, queue.o, wiring.flipped(self.o))
+        m.submodules.ring = ring = memory.Memory(
+            shape=self._k * layer.output_format.width, depth=max(2, depth), init=[])
+        read, write = ring.read_port(), ring.write_port()
+
+        # A block of an older tap, or of the newest, while the queue has room for all under way.
+        promised = Signal(range(queue.depth + 1))
+        newest = Signal()
+        moves = Signal()
+        tap = Signal(range(layer.taps))
+        beat = Signal(range(max(2, beats)))
+        ends = Signal()
+        room = promised < queue.depth
+        m.d.comb += [newest.eq(tap == layer.taps - 1), ends.eq(beat == beats - 1), self.i.ready.eq(room & newest),
+                     moves.eq(room & (~newest | self.i.valid if self._early else self.i.valid))]
+        m.d.sync += promised.eq(promised + moves - (queue.o.valid & queue.o.ready))
+        with m.If(moves):
+            m.d.sync += beat.eq(Mux(ends, 0, beat + 1))
+            with m.If(ends):
+                m.d.sync += tap.eq(Mux(newest, 0, tap + 1))
+
+        # The ring: the newest vector takes the place of the oldest one, from which a tap is a dilation further on.
+        oldest = Signal(range(max(2, depth)))
+        first = Signal(range(max(2, depth)))
+        further = Signal(range(2 * depth + 1))
+        step = Mux(newest, beats, layer.dilation * beats)
+        m.d.comb += [further.eq(Mux(newest, oldest, first) + step), read.addr.eq(first + beat), read.en.eq(moves),
+                     write.addr.eq(oldest + beat), write.en.eq(moves & newest), write.data.eq(self.i.payload.data)]
+        with m.If(moves & ends):
+            following = Mux(further >= depth, further - depth, further)
+            m.d.sync += first.eq(following)
+            with m.If(newest):
+                m.d.sync += oldest.eq(following)
+
+        # How many vectors of the sequence are there, and how many steps the tap lies back.
+        seen = Signal(range(layer.reach + 1))
+        back = Signal(range(layer.reach + 1), init=layer.reach)
+        with m.If(moves & ends):
+            m.d.sync += back.eq(Mux(newest, layer.reach, back - layer.dilation))
+            with m.If(newest):
+                m.d.sync += seen.eq(Mux(self.i.payload.last, 0, Mux(seen == layer.reach, seen, seen + 1)))
+
+        # What leaves, a cycle later.
+        x = delay(m, self.i.payload, 1, name="x")
+        new = delay(m, newest, 1, name="new")
+        there = delay(m, seen >= back, 1, name="there")
+        last = delay(m, newest & ends, 1, name="last")
+        m.d.comb += [queue.i.valid.eq(delay(m, moves, 1, name="valid", reset_less=False)),
+                     queue.i.payload.last.eq(last & x.last),
+                     queue.i.payload.data.eq(Mux(new, x.data, Mux(there, read.data, 0)))]
+        return m
+
+
+@unit.register
+def _(layer: Taps, plan: StreamPlan, site: Site) -> TapsLayer:
+    if site.config is not None:
+        raise Refusal(f"Layer {layer.name!r} keeps vectors of earlier steps, which a reloadable design cannot "
+                      "exchange; leave hardware.reloadable out")
+    suits = site.wanted > 1 and layer.width % site.wanted == 0 and layer.width - layer.inputs < site.wanted
+    return TapsLayer(layer, k=site.wanted if suits else _widest(layer), early=suits)
+
+
+def _widest(layer: Taps) -> int:
+    """Values of a block of which a tap fills whole ones."""
+    return min(WIDEST, layer.width & -layer.width)
+
+
+without_multipliers(Taps)
+
+
+@stream_plan.register
+def _(layer: Taps, *, pixels: int = 1) -> StreamPlan:
+    """A block in each cycle. What lies behind and takes smaller ones takes as many cycles for them itself."""
+    return StreamPlan(layer.outputs // _widest(layer))
+
+
+@ladder.register
+def _(layer: Taps, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+    if streams > 1:
+        raise Refusal(f"Layer {layer.name!r} keeps the vectors of one sequence, but {streams} are interleaved; set "
+                      "hardware.streams to 1")
+    return Ladder([(stream_plan(layer),)])
