@@ -8,13 +8,17 @@ import pytest
 from amaranth.lib import wiring
 
 from benchmarks.designs import DESIGNS, network
+from benchmarks.logic import image
 from circulant.hw import generate
 from tests.sources import ROOT, python_files, tree
 
 SHARED = "shared"
 """Name of a design whose layers share an array, beside those of the benchmarks."""
 
-FEW = ("digits-gru", "interleaved", "lenet5", "resnet8", SHARED)
+SMALL = "images 1"
+"""Name of a small residual network, which has all units that resnet8 has and LeNet-5 has not."""
+
+FEW = ("digits-gru", "interleaved", "lenet5", SMALL, SHARED)
 """Designs that are always looked at: a GRU, an LSTM with projection, a CNN, a residual network, a shared array."""
 
 MAKER = re.compile(r"Signal(\.like)?|.*\.(read|write)_port")
@@ -26,6 +30,8 @@ UNNAMED = re.compile(r"(signal|like|port|register|choice|unnamed)(_?\d+)?")
 
 def verilog(name):
     """Text of a design."""
+    if name == SMALL:
+        return image(1).verilog
     options = DESIGNS["fsdd-lstm" if name == SHARED else name].options
     more = {"multipliers": 24, "objective": "area"} if name == SHARED else {"objective": "throughput"}
     return generate(network("fsdd-lstm" if name == SHARED else name), **{**options, **more}).verilog
@@ -39,7 +45,7 @@ def registers(text):
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in FEW else pytest.mark.soak)
-                                  for name in (*DESIGNS, SHARED)])
+                                  for name in (*DESIGNS, SMALL, SHARED)])
 def test_every_register_has_a_name_and_every_port_a_sentence(name):
     text = verilog(name)
     found = registers(text)
