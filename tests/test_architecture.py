@@ -28,8 +28,9 @@ OURS = {
     "circulant.training.data": {"circulant.training.data", "circulant.training.settings", "circulant.sim"},
     "circulant.training.settings": {"circulant.training.settings", "circulant.sim"},
     "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim", "circulant.sim.cosim"},
-    "circulant.hw": {"circulant.hw", "circulant.sim"},
-    "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
+    "circulant.hw": {"circulant.hw", "circulant.hw.ctext", "circulant.sim"},
+    "circulant.hw.c": {"circulant.hw.c", "circulant.hw.ctext", "circulant.sim"},
+    "circulant.hw.ctext": {"circulant.hw.ctext", "circulant.sim"},
     "circulant.sim": {"circulant.sim"},
     "circulant.sim.cosim": {"circulant.sim.cosim", "circulant.sim"},
 }
@@ -45,6 +46,7 @@ THEIRS = {
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards", "serial"},
     "circulant.hw": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},
+    "circulant.hw.ctext": {"numpy", "jinja2"},
     "circulant.sim": {"numpy", "scipy", "pydantic", "pydantic_core"},
     "circulant.sim.cosim": {"numpy", "cocotb", "cocotb_tools", "find_libpython"},
 }
@@ -56,7 +58,7 @@ ORDER = {
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
                      "vectors golden configuration registers error quantize design exercise cosim",
-    "circulant.hw": "emit c stream reload arith array unit layers plan kinds planner known_plans ports bus top "
+    "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c planner known_plans ports bus top "
                     "resources foreseen design cost_table reload_words faults",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
                         "flow asic build simulated host program projects",
@@ -64,8 +66,14 @@ ORDER = {
 """The subfolders and files of a folder: each imports only from those before it."""
 
 
+C_OF_A_KIND = re.compile(r"circulant\.hw\.kinds\.(\w+\.)?\w+_c(\.|$)")
+"""Modules that write C beside the unit of a kind: they obey the rules of `circulant.hw.ctext`, without amaranth."""
+
+
 def owner(module: str) -> str:
     """The package with rules that a module of ours obeys; an empty string for modules of others."""
+    if C_OF_A_KIND.match(module):
+        return "circulant.hw.ctext"
     return max((package for package in OURS if f"{module}.".startswith(f"{package}.")), key=len, default="")
 
 

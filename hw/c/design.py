@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from circulant.hw.c.source import Source
-from circulant.hw.c.unit import render, table
-from circulant.hw.c.value import storage
+from circulant.hw.ctext.unit import beside, table
+from circulant.hw.ctext.value import storage
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.artifact import Json
@@ -17,6 +17,8 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["CDesign", "generate_c"]
+
+render = beside(__file__)
 
 TESTS = 8
 TEST_VALUES = 20_000

@@ -6,14 +6,16 @@ from numpy.typing import ArrayLike
 
 from circulant.hw.c.compiler import library
 from circulant.hw.c.source import Source
-from circulant.hw.c.unit import render
-from circulant.hw.c.value import storage
+from circulant.hw.ctext.unit import beside
+from circulant.hw.ctext.value import storage
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.network import Network, Result
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.sequences import descending, valid
 
 __all__ = ["Emulator"]
+
+render = beside(__file__)
 
 LANES = 32
 """Sequences side by side: four AVX2 registers of 32-bit integers, so that a loaded weight is used four times. 16 are

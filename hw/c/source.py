@@ -2,21 +2,18 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from circulant.hw.c import activation, concat, elementwise, gru, linear, lstm, norm, residual, scale, scan, slice, taps
-from circulant.hw.c.names import identifier, identifiers
-from circulant.hw.c.reduce import argmax, over_time
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import storage
+from circulant.hw.ctext.names import identifier, identifiers
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import storage
+from circulant.hw.kinds.registry_c import KINDS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Source"]
+__all__ = ["KINDS", "Source"]
 
-KINDS = (activation, argmax, concat, elementwise, gru, linear, lstm, norm, over_time, residual, scale, scan, slice,
-         taps)
-"""Where the kinds of layers are written in C: with these files their implementations of `stage` are there."""
+render = beside(__file__)
 
 
 class Source:

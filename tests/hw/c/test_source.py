@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from circulant.hw.c.source import Source
-from circulant.hw.c.unit import Unit, stage
+from circulant.hw.ctext.unit import Unit, stage
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format

@@ -1,8 +1,10 @@
 """`sim.kinds.norm.Norm` in C."""
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import Value, storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import Value, storage
 from circulant.sim.arith import rsqrt
 from circulant.sim.kinds.norm import Norm
+
+render = beside(__file__)
 
 
 def _root(unit: Unit) -> str:

@@ -1,9 +1,11 @@
 """`sim.arith.activation.Pwl` in C: a table look-up, one multiplication."""
-from circulant.hw.c.unit import Unit, render
-from circulant.hw.c.value import Value
+from circulant.hw.ctext.unit import Unit, beside
+from circulant.hw.ctext.value import Value
 from circulant.sim.arith.activation import Pwl
 
 __all__ = ["emit"]
+
+render = beside(__file__)
 
 
 def emit(unit: Unit, prefix: str, pwl: Pwl) -> tuple[str, Value]:

@@ -1,6 +1,6 @@
 import pytest
 
-from circulant.hw.c.names import identifier, identifiers
+from circulant.hw.ctext.names import identifier, identifiers
 
 
 @pytest.mark.parametrize(("name", "expected"), [

@@ -1,8 +1,10 @@
 """`sim.kinds.linear.Linear` in C."""
-from circulant.hw.c import product
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import storage
+from circulant.hw.ctext import product
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import storage
 from circulant.sim.kinds.linear import Linear
+
+render = beside(__file__)
 
 
 @stage.register

@@ -2,24 +2,28 @@
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatch
+from functools import cache, singledispatch
 from pathlib import Path
 
 import jinja2
 
-from circulant.hw.c.value import number, width
+from circulant.hw.ctext.value import number, width
 from circulant.sim.golden import stages
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Array", "Stage", "Unit", "render", "stage", "table", "unsupported"]
+__all__ = ["Array", "Stage", "Unit", "beside", "stage", "table", "unsupported"]
 
-_TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")), undefined=jinja2.StrictUndefined,
-    trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+@cache
+def beside(file: str) -> Callable[..., str]:
+    """The renderer of the templates that stand beside a file of Python, or in its folder ``templates``.
 
-
-def render(template: str, **values: object) -> str:
-    return _TEMPLATES.get_template(template).render(**values)
+    It takes the name of a template, and values by their names in it.
+    """
+    here = Path(file).parent
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([here, here / "templates"]), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True)
+    return lambda template, **values: environment.get_template(template).render(**values)
 
 
 def table(entries: Iterable[int | str], indent: int = 4) -> str:

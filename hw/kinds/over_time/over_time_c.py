@@ -1,8 +1,10 @@
 """`sim.kinds.over_time.OverTime` in C: what the steps so far make, and once a sequence a mean's division."""
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import Value, storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import Value, storage
 from circulant.sim.arith.fixed import Format, round_shift
 from circulant.sim.kinds.over_time import STEPS, OverTime
+
+render = beside(__file__)
 
 
 @stage.register

@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from circulant.hw.c import fft
-from circulant.hw.c.unit import Unit
+from circulant.hw.ctext import fft
+from circulant.hw.ctext.unit import Unit
 from circulant.sim.arith import fft as golden
 from circulant.sim.refusal import Refusal
 

@@ -1,7 +1,9 @@
 """`sim.kinds.slice.Slice` in C."""
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import storage
 from circulant.sim.kinds.slice import Slice
+
+render = beside(__file__)
 
 
 @stage.register

@@ -1,7 +1,9 @@
 """`sim.kinds.taps.Taps` in C: the vectors of earlier steps lie in the state, the oldest first."""
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import storage
 from circulant.sim.kinds.taps import Taps
+
+render = beside(__file__)
 
 
 @stage.register

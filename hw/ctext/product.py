@@ -1,13 +1,15 @@
 """`sim.arith.circulant.Product` and `JointProduct` in C: spectra of x; spectral sums, inverse transforms, bias."""
 import numpy as np
 
-from circulant.hw.c import fft
-from circulant.hw.c.unit import Array, Unit, render
-from circulant.hw.c.value import Value, limits, number, storage, width
+from circulant.hw.ctext import fft
+from circulant.hw.ctext.unit import Array, Unit, beside
+from circulant.hw.ctext.value import Value, limits, number, storage, width
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.refusal import Refusal
 
 __all__ = ["rows", "spectra", "transform"]
+
+render = beside(__file__)
 
 
 def spectra(product: Product, name: str) -> Array:

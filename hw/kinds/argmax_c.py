@@ -1,7 +1,9 @@
 """`sim.kinds.argmax.Argmax` in C."""
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import storage
 from circulant.sim.kinds.argmax import Argmax
+
+render = beside(__file__)
 
 
 @stage.register

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.hw.c.value import Value, limits, number, register, storage, width
+from circulant.hw.ctext.value import Value, limits, number, register, storage, width
 from circulant.sim.arith.fixed import Format, round_shift, saturate
 from circulant.sim.refusal import Refusal
 from tests.sim.definitions import repeatable

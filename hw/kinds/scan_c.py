@@ -1,11 +1,13 @@
 """`sim.kinds.blend.Blend` and `sim.kinds.decay.Decay` in C: the state is the output."""
 from collections.abc import Sequence
 
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import Value, storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import Value, storage
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.blend import Blend
 from circulant.sim.kinds.decay import Decay
+
+render = beside(__file__)
 
 
 def _of(name: str, form: Format) -> Value:

@@ -1,7 +1,9 @@
 """`sim.kinds.scale.Scale` in C."""
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import Value, storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.scale import Scale
+
+render = beside(__file__)
 
 
 @stage.register

@@ -2,11 +2,13 @@
 from collections.abc import Sequence
 from functools import reduce, singledispatch
 
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import Value, storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.elementwise import Elementwise
 from circulant.sim.kinds.maximum import Maximum
 from circulant.sim.kinds.minimum import Minimum
+
+render = beside(__file__)
 
 
 @singledispatch

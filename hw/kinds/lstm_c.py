@@ -1,8 +1,10 @@
 """`sim.kinds.lstm.Lstm` in C, with peepholes and a projection where it has them."""
-from circulant.hw.c import product, table
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage
-from circulant.hw.c.value import Value, storage
+from circulant.hw.ctext import product, table
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.lstm import Lstm
+
+render = beside(__file__)
 
 
 @stage.register

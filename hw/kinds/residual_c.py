@@ -1,7 +1,9 @@
 """`sim.golden.residual.Residual` over vectors in C: both branches, one after the other, and their sum."""
-from circulant.hw.c.unit import Array, Stage, Unit, render, stage, unsupported
-from circulant.hw.c.value import Value, storage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage, unsupported
+from circulant.hw.ctext.value import Value, storage
 from circulant.sim.golden.residual import Residual
+
+render = beside(__file__)
 
 
 @stage.register

@@ -6,12 +6,14 @@ and so are the products with twiddle factors.
 import math
 from dataclasses import dataclass
 
-from circulant.hw.c.unit import Unit, render, table
-from circulant.hw.c.value import register
+from circulant.hw.ctext.unit import Unit, beside, table
+from circulant.hw.ctext.value import register
 from circulant.sim.arith import fft
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Transform", "forward", "inverse"]
+
+render = beside(__file__)
 
 TWIDDLE_BITS = range(1, 31)
 

@@ -1,1 +1,0 @@
-"""The C of layers that make one value or vector of many."""
