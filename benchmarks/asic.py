@@ -31,7 +31,7 @@ from circulant.sim.passes.bases import matrices
 from circulant.sim.refusal import TimingMissed
 from circulant.sim.vectors import Vectors
 
-__all__ = ["NETWORKS", "measure"]
+__all__ = ["NETWORKS", "measure", "of_design"]
 
 NETWORKS = ("digits-gru", "fsdd-gru", "lenet5")
 """Names of `benchmarks.designs`."""
@@ -71,8 +71,8 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
                                  objective="throughput")
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
                 folder = design_of.write(Path(temporary) / "design")
-                figures = _kept(folder, kept / f"{name}-{each}-{depth}{'-gated' * gated}", each, vectors=vectors,
-                                samples=samples, timed=timed, simulator=simulator, note=note)
+                figures = of_design(folder, kept / f"{name}-{each}-{depth}{'-gated' * gated}", each, vectors=vectors,
+                                    samples=samples, timed=timed, simulator=simulator, note=note)
                 described = design.read(folder)
             designs.setdefault(name, {})[each] = figures | {
                 "weights": source, "multipliers": described["multipliers"],
@@ -83,13 +83,15 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
                                                                                  known().items()}}
 
 
-def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int, timed: bool,
-          simulator: str | None, note: Callable[[str], None]) -> dict[str, Any]:
-    """The figures of a design in a library: those of an earlier call where nothing has changed since."""
+def of_design(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int, timed: bool = True,
+              simulator: str | None = None, note: Callable[[str], None], mhz: float = 0.0) -> dict[str, Any]:
+    """The figures of a design in a library at a clock, else at that of the library: those of an earlier call where
+    nothing has changed since."""
     found, entry = library((each,))
+    mhz = mhz or entry.mhz
     macros = model(found.gate_area, found.voltage)
     played = "".join(np.asarray(x).tobytes().hex() for x in vectors.first(samples).inputs) if samples else ""
-    wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, entry.mhz), macros),
+    wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, mhz), macros),
                                         entry.spared, timed, played]).encode()).hexdigest()
     file = out / "measured.json"
     if file.is_file() and (before := json.loads(file.read_text()))["key"] == wanted:
@@ -97,7 +99,7 @@ def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int,
     if not simulator and (shipped := _shipped(wanted)):
         return shipped
     try:
-        figures = asic(folder, out, found, entry, mhz=entry.mhz, timed=timed, vectors=vectors if samples else None,
+        figures = asic(folder, out, found, entry, mhz=mhz, timed=timed, vectors=vectors if samples else None,
                        samples=samples, macros=macros).as_json()
     except TimingMissed as missed:
         note(str(missed))

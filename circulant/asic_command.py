@@ -20,6 +20,8 @@ __all__ = ["asic"]
                 default=RUNS / DEFAULT)
 @click.option("--library", "names", multiple=True, metavar="NAME|FILE", default=("sky130hd",), show_default=True,
               help="sky130hd, sg13g2, asap7, or a liberty file (.lib, .gz, .xz); several files form one library.")
+@click.option("--corner", "corners", multiple=True, metavar="FILES", help="Liberty files of the same cells at another "
+              "voltage, temperature or process, with commas between them; may be repeated.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of netlist and figures.  [default: asic/LIBRARY in the run folder]")
 @click.option("--mhz", type=click.FloatRange(1, 10_000), metavar="MHZ", help="Target clock.  [default: that of the "
@@ -35,14 +37,16 @@ __all__ = ["asic"]
               "fixed contents, which are gates below.  [default: 131072]")
 @click.option("--samples", type=click.IntRange(0), default=4, show_default=True, metavar="N",
               help="Sequences of the test set that are simulated for the energy; 0 computes no energy.")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Inferences a second, for the mean "
+              "power at this rate and clock.")
 @click.option("--simulator", type=click.Choice(["icarus", "verilator"]),
               metavar="NAME", help="Also play these sequences under icarus or verilator, and compare every output.")
 @click.option("--timing/--no-timing", "timed", default=True, show_default=True,
               help="Analyse the timing with OpenSTA.")
 @JSON
-def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | None, gating: bool, *, scan: bool,
-         table: Path | None, least: int | None, least_rom: int | None, samples: int, timed: bool, simulator: str | None,
-         as_json: bool) -> int:
+def asic(folder: Path, names: tuple[str, ...], corners: tuple[str, ...], out: Path | None, mhz: float | None, *,
+         gating: bool, scan: bool, table: Path | None, least: int | None, least_rom: int | None, samples: int,
+         rate: float | None, timed: bool, simulator: str | None, as_json: bool) -> int:
     """Map the design of a run to standard cells with Yosys and ABC, analyse its timing with OpenSTA, simulate the
     netlist on test sequences, and compute its energy from the switching.
 
@@ -52,10 +56,10 @@ def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | No
     \b
     Example:
       circulant asic runs/digits-gru --library sky130hd
-      circulant asic runs/digits-gru --library cells.lib --mhz 80 --samples 0
+      circulant asic runs/digits-gru --library cells_tt.lib --corner cells_ss.lib --mhz 5 --rate 10
     """
     with extras("circulant asic", "amaranth", "cocotb"):
-        from circulant.boards.asic.cells.catalogue import library
+        from circulant.boards.asic.cells.catalogue import corner, library
         from circulant.boards.asic.flow import asic as made_of
         from circulant.boards.asic.flow import lines
         from circulant.boards.asic.macros import LEAST, LEAST_ROM, model
@@ -64,12 +68,13 @@ def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | No
     require(run, "generate")
     vectors = played_of(run, require(run, "quantize"))[1] if samples else None
     cells, known = library(names)
+    others = [corner(each) for each in corners]
     with Bars(Console(stderr=True)) as bars:
         made = made_of(run.path("hardware"), out or run.path(f"asic/{cells.name}"), cells, known, mhz=mhz or known.mhz,
                        gating=gating, scan=scan, macros=model(
                            cells.gate_area, cells.voltage, least or LEAST, table, least_rom or LEAST_ROM),
                        vectors=vectors, samples=samples,
-                       timed=timed, simulator=simulator or "", show=bars)
+                       timed=timed, simulator=simulator or "", corners=others, rate=rate or 0.0, show=bars)
     figures = made.as_json()
     say(figures, as_json, *lines(figures))
     wrong = (made.activity.mismatches if made.activity else 0) + (made.simulated or {}).get("mismatches", 0)

@@ -3,7 +3,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.handover import handover
 from circulant.boards.asic.inversions import spare_inverters, spare_ties
-from circulant.boards.asic.macros import Model
+from circulant.boards.asic.macros import Macro, Model
 from circulant.boards.asic.mapping import Settings, lean, mapped, program
 from circulant.boards.asic.memories import Memory, separate
 from circulant.boards.asic.netlist import Netlist
@@ -25,7 +25,7 @@ from circulant.boards.asic.scan import stitch
 from circulant.boards.asic.simulation import able, simulated
 from circulant.boards.asic.source import cells as cells_of
 from circulant.boards.asic.source import circuit
-from circulant.boards.asic.timing.analysis import Timing, found
+from circulant.boards.asic.timing.analysis import Analysis, Timing, found
 from circulant.boards.asic.timing.closure import closed
 from circulant.boards.flow import Show, silent
 from circulant.sim import artifact, design
@@ -52,7 +52,10 @@ class Asic:
         cells: instances of the library.
         memories: bits by kind.
         timing: None where the caller did without.
-        energy, ungated: of a cycle, with clocks as they are and as if none were gated; None likewise.
+        energy, ungated, rest: of a cycle, with clocks as they are, as if none were gated, and while nothing comes;
+            None likewise.
+        corners: the netlist in other libraries with the same cells.
+        rate: inferences a second for which a mean power is asked; 0 for none.
         activity: that it was computed from.
         scan: flip-flops in the chain.
         simulated: see `circulant.boards.asic.simulation.simulated`; None where no simulator was named.
@@ -72,6 +75,9 @@ class Asic:
     scan: int
     seconds: float
     simulated: dict[str, Any] | None = None
+    rest: Energy | None = None
+    corners: tuple["Corner", ...] = ()
+    rate: float = 0.0
 
     @property
     def logic_um2(self) -> float:
@@ -99,12 +105,45 @@ class Asic:
                       "power_mw": round(spent.total * self.mhz * 1e-3, 4),
                       "activity": {"cycles": played.cycles, "sequences": played.sequences, "words": played.words,
                                    "mismatches": played.mismatches}}
+            if self.rest:
+                found |= {"leakage_uw": round(spent.leakage * self.mhz, 6),
+                          "idle_pj_per_cycle": round(self.rest.dynamic, 4)}
+            if self.rest and self.rate:
+                found["mean_power"] = self._mean(spent, self.rest, cycles)
+        if self.corners:
+            found["corners"] = {each.name: each.as_json() for each in self.corners}
         return found | ({"simulated": self.simulated} if self.simulated else {})
+
+    def _mean(self, spent: Energy, rest: Energy, cycles: float) -> dict[str, float]:
+        """The mean power in µW at a rate of inferences: with a clock that always comes, and one that is stopped from
+        outside between them; and the part of the time in which the circuit works."""
+        busy, leakage = self.rate * cycles * 1e-6, spent.leakage * self.mhz  # In cycles of a µs, and µW.
+        stopped = busy * spent.dynamic + leakage
+        return {"inferences_per_second": self.rate, "busy": busy / self.mhz, "clock_stopped_uw": round(stopped, 6),
+                "clock_running_uw": round(stopped + (self.mhz - busy) * rest.dynamic, 6)}
+
+
+@dataclass(frozen=True)
+class Corner:
+    """A netlist in another library with the same cells: its clock where timing is analysed, and what it leaks, in µW,
+    and takes of energy for a cycle, in pJ, where an activity is known."""
+
+    name: str
+    timing: Timing | None
+    leakage_uw: float
+    energy: Energy | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures as the command prints them."""
+        found: dict[str, Any] = {"leakage_uw": round(self.leakage_uw, 6)}
+        if self.timing:
+            found |= {"fmax_mhz": round(self.timing.mhz, 2), "hold_slack_ns": round(self.timing.hold, 4)}
+        return found | ({"pj_per_cycle": round(self.energy.total, 4)} if self.energy else {})
 
 
 def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *, mhz: float, gating: bool = True,
          scan: bool = False, macros: Model, vectors: Vectors | None = None, samples: int = 4, timed: bool = True,
-         simulator: str = "", show: Show = silent) -> Asic:
+         simulator: str = "", corners: Sequence[Library] = (), rate: float = 0.0, show: Show = silent) -> Asic:
     """Map a design to a library; netlist, models of its cells, figures and files for a full flow come into ``out``.
 
     Yosys' part is kept in the folder, and found there by a second call for the same design, library and settings.
@@ -120,9 +159,11 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
         samples: how many of them.
         timed: analyse the timing.
         simulator: plays the same sequences, too; see `circulant.boards.asic.simulation`. Empty for none.
+        corners: libraries with the same cells, in which the netlist is looked at, too.
+        rate: inferences a second for a mean power; 0 for none.
 
     Raises:
-        Refusal: when a tool or a cell is missing, or the vectors are not those of the design.
+        Refusal: when a tool or a cell is missing, the vectors are not those of the design, or it cannot keep the rate.
         ToolError: when a tool fails.
         TimingMissed: when the clock is not reached.
     """
@@ -137,6 +178,9 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     if vectors is not None:
         compiler()
         able(simulator)
+    elif rate:
+        raise Refusal(f"A mean power at {rate:g} inferences a second needs the energy of one, but no sequence is "
+                      "played; leave out --rate, or give --samples 1 or more")
     if scan and gating and library.clock_gates and not library.clock_gates[0].pin("test"):
         gates = [cell for cell in library.clock_gates if cell.pin("test")]
         if not gates:
@@ -162,11 +206,16 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
                              if instance.cell in library.cells})
     behaviour = (work / "macros.v").read_text() if any(memory.macro for memory in memories) else ""
     as_design(folder, out / "simulation", file, cells, behaviour)
-    activity = spent = ungated = None
+    activity = spent = ungated = rest = None
     if vectors is not None:
         show("simulating the netlist", 0, 0)
-        activity = counted(folder, work / "activity", netlist, library, vectors=vectors, memories=memories,
-                           samples=samples)
+        activity, still = counted(folder, work / "activity", netlist, library, vectors=vectors, memories=memories,
+                                  samples=samples)
+        most = mhz * 1e6 * activity.sequences / activity.cycles
+        if rate > most:
+            raise Refusal(f"--rate must be at most what the circuit takes at {mhz:g} MHz, {most:,.4g} inferences a "
+                          f"second, not {rate:g}; ask for fewer, or for a faster clock (--mhz)")
+        rest = energy(netlist, library, still, memories, mhz=mhz, macros=macros.chosen, rest=True)
         spent = energy(netlist, library, activity, memories, mhz=mhz, macros=macros.chosen)
         ungated = energy(netlist, library, _free(activity), memories, mhz=mhz, macros=macros.chosen)
     replayed = None
@@ -177,7 +226,9 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     made = Asic(library=library.name, corner=library.title, mhz=mhz, area_um2=areas,
                 gate_equivalents=round(sum(areas.values()) / library.gate_area) if library.gate_area else 0,
                 cells=len(netlist.instances), memories=_bits(memories), timing=timed_by, energy=spent, ungated=ungated,
-                activity=activity, scan=chain, seconds=time.monotonic() - start, simulated=replayed)
+                activity=activity, scan=chain, seconds=time.monotonic() - start, simulated=replayed, rest=rest,
+                rate=rate, corners=tuple(_corner(netlist, each, activity, memories, folder=out / "work" / "corner",
+                                                 mhz=mhz, macros=macros.chosen, timed=timed) for each in corners))
     handover(out, library, known, described["top"], mhz=mhz, areas=areas, memories=memories, macros=macros.chosen)
     artifact.write_json(out / FILE, KIND, VERSION, {"design": described["hash"]} | made.as_json())
     if timed_by and timed_by.slack < 0:
@@ -188,6 +239,29 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
             f"slowest of them a {longest.cell} with {longest.delay:.3g} ns; take --mhz {int(timed_by.mhz)} or less, or "
             f"generate with fewer hardware.levels")
     return made
+
+
+def _corner(netlist: Netlist, library: Library, activity: Activity | None, memories: list[Memory], *, folder: Path,
+            mhz: float, macros: dict[str, Macro], timed: bool) -> Corner:
+    """A netlist in a corner.
+
+    Raises:
+        Refusal: when a cell of the netlist is not in it.
+    """
+    used = {instance.cell for instance in netlist.instances.values()} - {memory.module for memory in memories}
+    for name in sorted(used - set(library.cells)):
+        raise Refusal(f"A corner must have the cells of the library, but {library.name} lacks {name}; give one of the "
+                      "same cells as --corner")
+    timing = None
+    if timed:
+        folder.mkdir(parents=True, exist_ok=True)
+        netlist.write(folder / "netlist.v")
+        with Analysis(folder / "netlist.v", netlist.top, lean(library, folder), mhz,
+                      scale=library.nanoseconds) as asked:
+            timing = asked.timing()
+    still = activity or Activity(1, 1, 0, 0, toggles={}, pulses={})
+    spent = energy(netlist, library, still, memories, mhz=mhz, macros=macros)
+    return Corner(library.title, timing, spent.leakage * mhz, spent if activity else None)
 
 
 def settings(known: Known, mhz: float, *, gating: bool = True, scan: bool = False) -> Settings:
@@ -244,9 +318,9 @@ def _bits(memories: list[Memory]) -> dict[str, int]:
 def lines(made: Mapping[str, Any]) -> list[str]:
     """Figures in words."""
     areas = made["area_um2"]
-    said = [f"{made['library']} ({made['corner']}): {made['cells']:,} cells, {made['logic_um2']:,.5g} µm² of logic, "
-            f"{sum(areas.values()):,.5g} µm² with memories ({made['gate_equivalents']:,} gate equivalents)",
-            "area in µm²: " + ", ".join(f"{kind.replace('_', ' ')} {value:,.5g}" for kind, value in areas.items()
+    said = [f"{made['library']} ({made['corner']}): {made['cells']:,} cells, {made['logic_um2'] / 1e6:.4g} mm² of "
+            f"logic, {sum(areas.values()) / 1e6:.4g} mm² with memories ({made['gate_equivalents']:,} gate equivalents)",
+            "area in mm²: " + ", ".join(f"{kind.replace('_', ' ')} {value / 1e6:.4g}" for kind, value in areas.items()
                                         if value)]
     if "fmax_mhz" in made:
         said.append(f"clock: {made['fmax_mhz']:.1f} MHz before placement, {made['mhz']:g} MHz asked for; slowest path "
@@ -257,8 +331,19 @@ def lines(made: Mapping[str, Any]) -> list[str]:
                     f"{made['gated_to_ungated']:.2f} of what it is with clocks that always run")
         said.append("pJ a cycle: " + ", ".join(f"{kind} {value:.4g}" for kind, value in
                                                made["energy_pj_per_cycle"].items() if value))
+        said.append(f"at rest: {made['idle_pj_per_cycle']:.4g} pJ a cycle while the clock comes, "
+                    f"{made['leakage_uw']:.4g} µW of leakage in any case")
+        if mean := made.get("mean_power"):
+            said.append(f"mean power at {mean['inferences_per_second']:g} inferences a second, {made['mhz']:g} MHz "
+                        f"({mean['busy']:.2%} of the time at work): {mean['clock_running_uw']:,.4g} µW with a clock "
+                        f"that always comes, {mean['clock_stopped_uw']:,.4g} µW with one that stops between them")
         said.append(f"{made['activity']['words']:,} output words of the netlist compared, "
                     f"{made['activity']['mismatches']} mismatches")
+    for name, each in made.get("corners", {}).items():
+        said.append(f"corner {name}: " + ", ".join(filter(None, (
+            f"{each['fmax_mhz']:.1f} MHz, hold slack {each['hold_slack_ns']:.3f} ns" if "fmax_mhz" in each else "",
+            f"{each['pj_per_cycle']:.4g} pJ a cycle" if "pj_per_cycle" in each else "",
+            f"{each['leakage_uw']:.4g} µW of leakage"))))
     if played := made.get("simulated"):
         said.append(f"{played['simulator']}: {played['words']:,} output words compared, "
                     f"{played['mismatches']} mismatches")

@@ -50,7 +50,7 @@ class Macro:
     Parameters:
         words, width: its shape.
         area: in µm².
-        access: energy of a port in a cycle in which it works, in fJ.
+        access, idle: energy of a port in a cycle in which it works, and in one in which it does not, in fJ.
         leakage: in nW.
         source: of these figures.
         rom: its contents are fixed.
@@ -64,10 +64,11 @@ class Macro:
     leakage: float = 0.0
     source: str = ""
     rom: bool = False
+    idle: float = 0.0
 
-    def cycle(self, ports: int, mhz: float) -> float:
-        """Energy of a cycle in which each port is used, in fJ: the most that it can be."""
-        return ports * self.access + self.leakage / mhz
+    def cycle(self, ports: int, *, rest: int = 0) -> float:
+        """Energy of a cycle in fJ in which some ports work, and others rest; without leakage."""
+        return ports * self.access + rest * self.idle
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class Model:
         name = f"{'rom' if rom else 'ram'}_{words}x{width}"
         self.chosen[name] = Macro(
             name, words, width, area=(PERIPHERY + words * width * BIT_AREA) * area,
-            access=(IDLE + (ACCESS - IDLE) * width / 32) * energy, leakage=LEAKAGE * words * width * energy,
+            access=(IDLE + (ACCESS - IDLE) * width / 32) * energy, idle=IDLE * energy,
+            leakage=LEAKAGE * words * width * energy,
             source="model of OpenRAM's macros for SkyWater 130 nm", rom=rom)
         return name
 
@@ -120,7 +122,7 @@ def model(gate_area: float, voltage: float, least: int = LEAST, table: Path | No
 
 def read_table(file: Path) -> tuple[Macro, ...]:
     """Macros that a TOML file names: ``[NAME]`` with words, width, area (µm²), access (fJ) and leakage (nW);
-    ``rom = true`` for one with fixed contents.
+    ``idle`` (fJ) is the energy of a port that rests, else as if it worked; ``rom = true`` is for fixed contents.
 
     Raises:
         Refusal: when the file is missing, or an entry lacks a figure or has one that is not positive.
@@ -140,5 +142,5 @@ def read_table(file: Path) -> tuple[Macro, ...]:
                           f"{name!r} has none for {wrong[0]}; add it")
         found.append(Macro(name, int(entry["words"]), int(entry["width"]), area=float(entry["area"]),
                            access=float(entry["access"]), leakage=float(entry.get("leakage", 0.0)), source=str(file),
-                           rom=entry.get("rom") is True))
+                           rom=entry.get("rom") is True, idle=float(entry.get("idle", entry["access"]))))
     return tuple(found)

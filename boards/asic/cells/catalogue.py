@@ -1,6 +1,7 @@
 """Libraries by name, and where their files are found."""
 import os
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -10,7 +11,7 @@ from pathlib import Path
 from circulant.boards.asic.cells.library import Library
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["Known", "known", "library"]
+__all__ = ["Known", "corner", "known", "library"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Known:
         pdk, cells: names of process and cells in LibreLane; empty where it does not know them.
         fast_sums: sums behind memories are mapped for their own speed: they are 3 % of the area more.
         buffered: ABC buffers and sizes a whole design; else its products alone.
+        layer, supplies: a metal for pins of macros, and the names of power and ground.
         spared: inverters that inverse outputs of flip-flops make needless are removed, and ties are shared.
     """
 
@@ -37,6 +39,8 @@ class Known:
     fast_sums: bool = True
     buffered: bool = True
     spared: bool = True
+    layer: str = "metal3"
+    supplies: tuple[str, str] = ("VDD", "VSS")
 
 
 OWN = Known("a library of your own", (), 100.0, (), pdk="", cells="")
@@ -48,7 +52,7 @@ def known() -> dict[str, Known]:
     """The libraries that are known by name."""
     text = (resources.files("circulant.boards.asic.cells") / "libraries.toml").read_text("utf-8")
     return {name: Known(**entry | {"files": tuple(entry["files"]), "mhz": float(entry["mhz"]),
-                                   "dont_use": tuple(entry["dont_use"])})
+                                   "dont_use": tuple(entry["dont_use"]), "supplies": tuple(entry["supplies"])})
             for name, entry in tomllib.loads(text).items()}
 
 
@@ -67,12 +71,25 @@ def library(names: tuple[str, ...]) -> tuple[Library, Known]:
             raise Refusal(f"The library {name} must lie in {folder}, but {missing[0]} is not there; name the folder "
                           "that holds it in CIRCULANT_DATA, or give your .lib files in its place")
         return _left_alone(Library.read([folder / file for file in entry.files], name), entry.dont_use), entry
+    return _own(names), OWN
+
+
+def corner(names: str) -> Library:
+    """Liberty files, with commas between their names, as one library.
+
+    Raises:
+        Refusal: when a file is missing, or they have no flip-flop.
+    """
+    return _own(names.split(","))
+
+
+def _own(names: Sequence[str]) -> Library:
     files = [Path(each) for each in names]
     for file in files:
         if not file.is_file():
             raise Refusal(f"A library must be one of {', '.join(known())} or a liberty file, not {str(file)!r}"
                           f"{nearest(str(file), known())}")
-    return Library.read(files, files[0].name.split(".lib")[0]), OWN
+    return Library.read(files, files[0].name.split(".lib")[0])
 
 
 def _left_alone(found: Library, patterns: tuple[str, ...]) -> Library:

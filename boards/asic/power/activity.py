@@ -38,7 +38,7 @@ class Activity:
     """Counts of a simulation.
 
     Parameters:
-        cycles: all, from the end of the reset to the last output beat.
+        cycles: all, from the end of the reset to the last output beat; or some of those in which nothing comes.
         sequences: that were played, back to back.
         words, mismatches: output words that were compared with the golden model, and those that differ.
         toggles: of each net.
@@ -69,8 +69,8 @@ def as_design(design_folder: Path, out: Path, netlist: Path, cells: str, macros:
 
 
 def counted(design_folder: Path, work: Path, netlist: Netlist, library: Library, *, vectors: Vectors,
-            memories: Sequence[Memory] = (), samples: int = 8) -> Activity:
-    """Play the first sequences of ``vectors`` back to back, and count.
+            memories: Sequence[Memory] = (), samples: int = 8) -> tuple[Activity, Activity]:
+    """Play the first sequences of ``vectors`` back to back, and count; then once more without input, at rest.
 
     Raises:
         Refusal: when g++ is missing, or a cell cannot be played.
@@ -86,12 +86,16 @@ def counted(design_folder: Path, work: Path, netlist: Netlist, library: Library,
     outputs = manifest.output
     due = sum(_results(manifest, steps) for steps in played.steps) * outputs.beats
     run([str(program), str(due)], folder=work.resolve(), step="playing the netlist")
-    cycles, *counts = [int(each) for each in (work / "counts.txt").read_text().split()]
     words, wrong = _compared(work, manifest, played)
-    nets: dict[Net, int] = {net: counts[number] for net, number in made.number.items()
-                            if isinstance(net, int) and net >= 0}
-    return Activity(cycles, len(played), words, wrong, toggles=nets,
-                    pulses=dict(zip(made.clocks, counts[len(made.number):], strict=True)))
+    counts = [int(each) for each in (work / "counts.txt").read_text().split()]
+    half = len(counts) // 2
+
+    def activity(cycles: int, *counts: int) -> Activity:
+        return Activity(cycles, len(played), words, wrong, toggles={
+            net: counts[number] for net, number in made.number.items() if isinstance(net, int) and net >= 0},
+            pulses=dict(zip(made.clocks, counts[len(made.number):], strict=True)))
+
+    return activity(*counts[:half]), activity(*counts[half:])
 
 
 def compiler() -> str:

@@ -46,6 +46,15 @@ class Energy:
     def total(self) -> float:
         return sum(self.by_kind.values())
 
+    @property
+    def leakage(self) -> float:
+        return self.by_kind["leakage"]
+
+    @property
+    def dynamic(self) -> float:
+        """All but leakage, which does not depend on the clock."""
+        return self.total - self.leakage
+
 
 def pitch(netlist: Netlist, library: Library) -> float:
     """Distance of the gates of a placed design, in µm: the root of what a cell takes of the core."""
@@ -55,8 +64,9 @@ def pitch(netlist: Netlist, library: Library) -> float:
 
 
 def energy(netlist: Netlist, library: Library, activity: Activity, memories: Sequence[Memory], *, mhz: float,
-           macros: dict[str, Macro]) -> Energy:
-    """The energy of a cycle at an activity, leakage at a clock of ``mhz``."""
+           macros: dict[str, Macro], rest: bool = False) -> Energy:
+    """The energy of a cycle at an activity, leakage at a clock of ``mhz``; macros work in each cycle, or at ``rest``
+    only those whose reading nothing disables."""
     found: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     wire = WIRE * PITCHES * pitch(netlist, library)
     load, fanout = loads(netlist, library), _fanout(netlist, library)
@@ -89,7 +99,10 @@ def energy(netlist: Netlist, library: Library, activity: Activity, memories: Seq
                           for pin, nets in instance.pins.items() if pin in cell.outputs)
     for memory in memories:
         if memory.macro:
-            found["macros"] += macros[memory.macro].cycle(memory.reads + memory.writes, mhz)
+            macro, ports = macros[memory.macro], memory.reads + memory.writes
+            working = memory.cell["connections"]["RD_EN"].count("1") if rest else ports
+            found["macros"] += macro.cycle(working, rest=ports - working)
+            found["leakage"] += macro.leakage / mhz
     return Energy({kind: found[kind] * 1e-3 for kind in KINDS})
 
 

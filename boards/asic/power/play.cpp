@@ -172,6 +172,7 @@ int main(int, char** argv) {
     std::ifstream given("netlist.txt"), beats("beats.txt");
     Netlist netlist(given);
     const std::size_t due = std::strtoul(argv[1], nullptr, 10), patience = 200000;
+    const std::size_t settling = 512, pause = 512;  // Cycles without input, in which the circuit comes to rest, and rests.
     std::vector<std::string> queue;  // The mark of a last beat, then its bits, the lowest first.
     for (std::string line; std::getline(beats, line);) queue.push_back(line);
     netlist.drive("rst", "1");
@@ -179,8 +180,21 @@ int main(int, char** argv) {
     netlist.drive("m_axis_tready", "1");
     for (int i = 0; i < 4; ++i) netlist.settle(), netlist.edge();
     netlist.drive("rst", "0");
-    std::vector<uint32_t> toggles(netlist.value.size()), pulses(netlist.clocks.size());
+    struct Counts {
+        std::vector<uint32_t> toggles, pulses;
+    };
+    std::vector<Counts> all(2, {std::vector<uint32_t>(netlist.value.size()),
+                                std::vector<uint32_t>(netlist.clocks.size())});
     std::vector<uint8_t> before;
+    const auto count = [&](Counts& to) {
+        if (before.empty()) before = netlist.value;
+        for (std::size_t i = 0; i < before.size(); ++i) to.toggles[i] += before[i] ^ netlist.value[i];
+        before = netlist.value;
+    };
+    const auto rise = [&](Counts& to) {
+        netlist.edge();
+        for (std::size_t i = 0; i < to.pulses.size(); ++i) to.pulses[i] += netlist.pulse[i + 1];
+    };
     std::ofstream out("outputs.txt");
     std::size_t at = 0, got = 0, cycles = 0, idle = 0;
     while (got < due && idle < patience) {
@@ -191,9 +205,7 @@ int main(int, char** argv) {
             netlist.drive("s_axis_tlast", queue[at].substr(0, 1));
         }
         netlist.settle();
-        if (before.empty()) before = netlist.value;
-        for (std::size_t i = 0; i < before.size(); ++i) toggles[i] += before[i] ^ netlist.value[i];
-        before = netlist.value;
+        count(all[0]);
         ++idle;
         if (netlist.is("m_axis_tvalid")) {
             for (uint32_t net : netlist.ports["m_axis_tdata"]) out << char('0' + netlist.value[net]);
@@ -201,13 +213,18 @@ int main(int, char** argv) {
             ++got, idle = 0;
         }
         at += some && netlist.is("s_axis_tready");
-        netlist.edge();
-        for (std::size_t i = 0; i < pulses.size(); ++i) pulses[i] += netlist.pulse[i + 1];
+        rise(all[0]);
         ++cycles;
     }
+    netlist.drive("s_axis_tvalid", "0");
+    for (std::size_t i = 0; i < settling; ++i) netlist.settle(), netlist.edge();
+    before.clear();
+    for (std::size_t i = 0; i < pause; ++i) netlist.settle(), count(all[1]), rise(all[1]);
     std::ofstream counts("counts.txt");
-    counts << cycles << '\n';
-    for (uint32_t count : toggles) counts << count << '\n';
-    for (uint32_t count : pulses) counts << count << '\n';
+    for (const auto& each : all) {
+        counts << (&each == &all[0] ? cycles : pause) << '\n';
+        for (uint32_t number : each.toggles) counts << number << '\n';
+        for (uint32_t number : each.pulses) counts << number << '\n';
+    }
     return got < due ? 3 : 0;
 }

@@ -54,7 +54,8 @@ def test_figures_are_kept_and_said(made):
     *_, out, figures = made
     kept = json.loads((out / "asic.json").read_text())
     assert kept["cells"] == figures.cells and kept["logic_um2"] == pytest.approx(figures.logic_um2)
-    assert lines(figures.as_json())[0].startswith("tiny.lib (tiny): ")
+    first = lines(figures.as_json())[0]
+    assert first.startswith("tiny.lib (tiny): ") and f"{sum(figures.area_um2.values()) / 1e6:.4g} mm² with mem" in first
     assert "create_clock -name clk -period 20.0000" in (out / "design.sdc").read_text()
 
 
@@ -104,6 +105,50 @@ def test_opensta_finds_the_clock_that_the_delays_of_the_cells_allow(made):
     stages = sum(stage.delay for stage in figures.timing.stages)
     assert figures.timing.stages
     assert 1e3 / figures.timing.mhz == pytest.approx(stages, abs=0.03)  # Less a setup time.
+
+
+def slow(folder):
+    """The library in a slow corner: twice the delays, 0.8 V, half the leakage."""
+    text = tiny.liberty().replace("nom_voltage : 1.0", "nom_voltage : 0.8").replace("library (tiny)", "library (slow)")
+    (folder / "slow.lib").write_text(text.replace("0.05", "0.1").replace("0.4", "0.8").replace(
+        "power : 2;", "power : 1;").replace("power : 4;", "power : 2;"))
+    return Library.read([folder / "slow.lib"])
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+def test_power_at_rest_and_at_a_rate(made):
+    design, vectors, found, out, _ = made
+    every = {"mhz": 50.0, "timed": False, "macros": model(found.gate_area, 1.0)}  # The mapping is kept.
+    figures = asic(design, out, found, OWN, **every, vectors=vectors, samples=4, rate=1000.0,
+                   corners=[slow(out)]).as_json()
+    netlist = (out / "netlist.v").read_text()
+    leaked = sum(netlist.count(f"  {name} ") * cell.leakage for name, cell in found.cells.items()) * 1e-3
+    assert figures["leakage_uw"] == pytest.approx(leaked, rel=1e-4)
+    assert 0 < figures["idle_pj_per_cycle"] < 0.9 * sum(figures["energy_pj_per_cycle"].values())
+    mean = figures["mean_power"]
+    assert mean["busy"] == pytest.approx(1000 * figures["activity"]["cycles"] / 4 / 50e6)
+    inference = figures["energy_nj_total"] - leaked * mean["busy"]  # nJ, for µW · s / 1,000.
+    assert mean["clock_stopped_uw"] == pytest.approx(inference + leaked, rel=1e-3)
+    assert mean["clock_running_uw"] - mean["clock_stopped_uw"] == pytest.approx(
+        50 * (1 - mean["busy"]) * figures["idle_pj_per_cycle"], rel=1e-3)
+    corner = figures["corners"]["slow"]
+    assert corner["leakage_uw"] == pytest.approx(leaked / 2, rel=1e-4)
+    assert 0.6 < corner["pj_per_cycle"] / sum(figures["energy_pj_per_cycle"].values()) < 1
+    assert any("one that stops between" in line for line in lines(figures))
+    with pytest.raises(Refusal, match=r"^--rate must be at most what the circuit takes at 50 MHz, .* not 1e\+08; ask"):
+        asic(design, out, found, OWN, **every, vectors=vectors, rate=1e8)
+    with pytest.raises(Refusal, match=r"^A mean power at 10 inferences a second needs the energy of one, but no"):
+        asic(design, out, found, OWN, **every, rate=10.0)
+    with pytest.raises(Refusal, match=r"^A corner must have the cells of the library, but tiny\.lib lacks GATE_1"):
+        asic(design, out, found, OWN, **every, corners=[tiny.read(out, clock_gates=False)])
+
+
+@TIMED
+def test_a_slow_corner_is_slower(made):
+    design, _, found, out, _ = made
+    figures = asic(design, out, found, OWN, mhz=50.0, macros=model(found.gate_area, 1.0), corners=[slow(out)])
+    assert figures.timing is not None and figures.corners[0].timing is not None
+    assert figures.corners[0].timing.mhz < 0.7 * figures.timing.mhz
 
 
 @pytest.mark.soak

@@ -41,8 +41,10 @@ def played(player, folder, text, beats, due):
     (folder / "netlist.txt").write_text(text)
     (folder / "beats.txt").write_text("\n".join(beats) + "\n")
     subprocess.run([str(player), str(due)], cwd=folder, check=True)
-    cycles, *counts = map(int, (folder / "counts.txt").read_text().split())
-    return (folder / "outputs.txt").read_text().split(), cycles, counts
+    counts = [*map(int, (folder / "counts.txt").read_text().split())]
+    half = len(counts) // 2  # Behind it those of cycles at rest.
+    assert counts[half] == 512 and not any(counts[half + 1:half + 1 + int(text.split()[0])])
+    return (folder / "outputs.txt").read_text().split(), counts[0], counts[1:half]
 
 
 def test_toggles_and_pulses_are_counted(player, tmp_path):
