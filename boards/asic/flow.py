@@ -133,9 +133,9 @@ class Corner:
     leakage_uw: float
     energy: Energy | None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, float]:
         """The figures as the command prints them."""
-        found: dict[str, Any] = {"leakage_uw": round(self.leakage_uw, 6)}
+        found: dict[str, float] = {"leakage_uw": round(self.leakage_uw, 6)}
         if self.timing:
             found |= {"fmax_mhz": round(self.timing.mhz, 2), "hold_slack_ns": round(self.timing.hold, 4)}
         return found | ({"pj_per_cycle": round(self.energy.total, 4)} if self.energy else {})
