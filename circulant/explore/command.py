@@ -21,7 +21,7 @@ from circulant.explore.designs import Designs, Limits, phase_two
 from circulant.explore.fair import Comparison, compare
 from circulant.explore.models import Models, phase_one
 from circulant.explore.page import page
-from circulant.explore.seeds import repeat, said
+from circulant.explore.seeds import others, repeat, said
 from circulant.extras import TRAINING, extras
 from circulant.progress import Bars, Show
 from circulant.run.sizing import levels
@@ -60,8 +60,9 @@ RUNNERS_UP = 3
 @click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS",
               help="Largest number of bits in all memories.")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True,
-              help="Train the chosen and the uniform model from this many seeds, and show the spread.")
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="Start no training after this many hours.")
+              help="Train the chosen, the uniform and the dense models from this many seeds, and show the spread.")
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True),
+              help="End trainings after this many hours, each with its epoch.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results.  [default: runs/explore-NAME]")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
@@ -100,11 +101,12 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
             designs = phase_two(models, within, jobs=where, show=bars)
             repeated: tuple[Row, ...] = ()
             if time.monotonic() < deadline:
-                repeated = repeat(designs, limits["seeds"], jobs=where, show=bars)
+                repeated = repeat(designs, limits["seeds"], jobs=where, show=bars, deadline=deadline)
             fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
             if time.monotonic() < deadline:
                 at = designs.points[designs.chosen].experiment
-                fair = compare(at, designs.rows[designs.chosen], samples=at.data.held_out, jobs=where, show=bars,
+                row = designs.rows[designs.chosen]
+                fair = compare(at, row, samples=at.data.held_out, others=others(row, repeated), jobs=where, show=bars,
                                deadline=deadline)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None

@@ -4,8 +4,8 @@ Block-circulant matrices are one way to a small network, and the simplest other 
 have equal multiplications, or equal weight bits, equally many epochs, and the same samples.
 """
 import math
-import time
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,12 +13,13 @@ from circulant.experiment import Experiment
 from circulant.explore.bounds import sized
 from circulant.explore.causes import reasons
 from circulant.progress import Show, silent
-from circulant.report.seeds import few
+from circulant.report.seeds import few, spread
 from circulant.run.untrained import untrained
 from circulant.sim.golden.network import Network
-from circulant.sim.metrics import PARTS, shown, words
+from circulant.sim.metrics import PARTS, words
 from circulant.sim.quantize.bitwidth_cost import weight_count
 from circulant.sweep.goal import loss
+from circulant.sweep.pareto import mean
 from circulant.sweep.point import Point
 from circulant.sweep.run import Jobs, Row, run
 from circulant.training.settings.model import OPTIONS
@@ -39,8 +40,9 @@ class Comparison:
     """The outcome.
 
     Parameters:
-        rows: of the dense networks, each with ``equal``, the cost that is that of the design, and ``units``.
-        points: of the rows.
+        rows: of the dense networks, each with ``equal``, the cost that is that of the design, and ``units``; of several
+            seeds their means, as `circulant.sweep.pareto.mean`.
+        points: of the rows, those of the first seed.
         verdicts: sentences; whether block-circulant is the right choice.
         wrong: whether a dense network is better at equal multiplications and at equal weight bits.
     """
@@ -51,15 +53,16 @@ class Comparison:
     wrong: bool = False
 
 
-def compare(chosen: Experiment, row: Row, *, samples: int, jobs: Jobs = 1, show: Show = silent,
-            deadline: float = math.inf, evaluate: Callable[[list[Point]], list[Row]] | None = None,
+def compare(chosen: Experiment, row: Row, *, samples: int, others: Sequence[Row] = (), jobs: Jobs = 1,
+            show: Show = silent, deadline: float = math.inf, evaluate: Callable[[list[Point]], list[Row]] | None = None,
             network_of: Callable[[Experiment], Network] = untrained) -> Comparison:
     """Train and evaluate dense networks that cost what the chosen design costs.
 
     Parameters:
         row: of the chosen design.
         samples: on which scores were measured.
-        deadline: of `time.monotonic`; no training begins after it.
+        others: rows of the chosen design from other seeds; dense networks are trained from as many.
+        deadline: as for `circulant.sweep.run.run`.
         evaluate: the rows of points; the default is `circulant.sweep.run.run`.
         network_of: makes the untrained network of an experiment.
     """
@@ -77,15 +80,23 @@ def compare(chosen: Experiment, row: Row, *, samples: int, jobs: Jobs = 1, show:
             if count:
                 points.append(Point(f"{chosen.name}, dense", _dense(chosen, key, count, bits)))
                 about.append({"equal": equal, "units": count, "said": f"dense, {count} {key}, {bits} bits"})
-    evaluate = evaluate or (lambda points: run(points, jobs=jobs, show=show))
-    together = jobs if isinstance(jobs, int) and deadline < math.inf else max(1, len(points))
-    found: list[Row] = []
-    for at in range(0, len(points), together):
-        some = points[at:at + together]
-        found += evaluate(some) if time.monotonic() < deadline else [{"reason": "the time was over"} for _ in some]
-    rows = [row | its for row, its in zip(found, about, strict=True)]
-    verdicts, wrong = _judged(row, rows, samples)
+    evaluate = evaluate or (lambda points: run(points, jobs=jobs, show=show, deadline=deadline))
+    seeds = [chosen.training.seed, *(each["seed"] for each in others)]
+    found = evaluate([_seeded(point, seed) for point in points for seed in seeds])
+    rows = [_averaged(found[at * len(seeds):(at + 1) * len(seeds)]) | its for at, its in enumerate(about)]
+    verdicts, wrong = _judged(row, [row, *others], rows, samples)
     return Comparison(tuple(rows), tuple(points), verdicts, wrong)
+
+
+def _seeded(point: Point, seed: int) -> Point:
+    experiment = point.experiment
+    return replace(point, experiment=replace(experiment, training=replace(experiment.training, seed=seed)))
+
+
+def _averaged(rows: Sequence[Row]) -> Row:
+    """The mean of the rows of a network that did not fail, with the scores ``each``; the first one where all did."""
+    made = [row for row in rows if not row["reason"]]
+    return {**mean(made), "each": [row["quantized"] for row in made]} if made else rows[0]
 
 
 def units(experiment: Experiment) -> str | None:
@@ -134,11 +145,11 @@ def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Ca
     return low
 
 
-def _judged(chosen: Row, rows: list[Row], samples: int) -> tuple[tuple[str, ...], bool]:
-    """A sentence for each cost, and one that sums up."""
+def _judged(chosen: Row, seeds: Sequence[Row], rows: list[Row], samples: int) -> tuple[tuple[str, ...], bool]:
+    """A sentence for each cost, and one that sums up; means are compared."""
     said, lost = [], []
-    metric = words(chosen["metric"])
-    mine = shown(chosen["metric"], chosen["quantized"])
+    metric, scores = chosen["metric"], [row["quantized"] for row in seeds]
+    ours = statistics.fmean(map(loss, seeds))
     for equal, name in EQUAL.items():
         every = [row for row in rows if row["equal"] == equal]
         made = [row for row in every if not row["reason"]]
@@ -146,20 +157,27 @@ def _judged(chosen: Row, rows: list[Row], samples: int) -> tuple[tuple[str, ...]
             said.append(f"At equal {name} there is no dense network" + (f": {reasons(every)}" if every else "") + ".")
             continue
         best = min(made, key=loss)
-        gain = loss(best) - loss(chosen)
-        chance = _chance(loss(chosen), loss(best), samples) if chosen["metric"] in PARTS else 0.0
+        gain = loss(best) - ours
+        chance = math.hypot(_chance(ours, loss(best), samples) if metric in PARTS else 0.0,
+                            _deviation(scores), _deviation(best["each"]))
         told = "as good as" if abs(gain) <= chance else "better than" if gain > 0 else "worse than"
         lost.append(gain < -chance)
-        said.append(f"At equal {name} the block-circulant design ({metric} {mine}) is {told} the best dense network "
-                    f"({best['said']}: {shown(best['metric'], best['quantized'])})"
+        said.append(f"At equal {name} the block-circulant design ({words(metric)} {spread(metric, scores)}) is {told} "
+                    f"the best dense network ({best['said']}: {spread(metric, best['each'])})"
                     + (f", as far as {samples:,} samples can tell." if chance and told == "as good as" else "."))
     wrong = len(lost) == len(EQUAL) and all(lost)
     if lost:
-        said.append(f"Each network here has one seed.{few(1)}")
+        count = min([len(seeds), *(len(row["each"]) for row in rows if not row["reason"])])
+        said.append(f"Each network here has {f'{count} seeds' if count > 1 else 'one seed'}.{few(count)}")
     said.append("Block-circulant is the wrong choice here: take the dense network." if wrong else
                 "Block-circulant is not the better choice in everything." if any(lost) else
                 "Block-circulant is no wrong choice here.")
     return tuple(said), wrong
+
+
+def _deviation(scores: Sequence[float]) -> float:
+    """The standard error of a mean over seeds; 0 of one seed, which shows none."""
+    return statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
 
 
 def _chance(one: float, other: float, samples: int) -> float:

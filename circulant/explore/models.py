@@ -20,6 +20,7 @@ from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep.point import Point, plain
 from circulant.sweep.run import Jobs, Row, run
+from circulant.sweep.work import OVER
 
 __all__ = ["Decision", "Models", "phase_one", "points_lost"]
 
@@ -86,15 +87,15 @@ def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadlin
 
     Parameters:
         allowed: points of the metric that may be lost against the dense baseline.
-        deadline: of `time.monotonic`; no training begins after it.
+        deadline: of `time.monotonic`; no training begins after it, and the one at work ends with its epoch.
         train: the default trains by `circulant.sweep.run.run`, whose trainings are kept and shared.
 
     Raises:
-        Refusal: when the smallest block size that fits loses more.
+        Refusal: when the smallest block size that fits loses more, or the deadline comes before a model is kept.
         Refusal, ToolError: when trainings fail again and again.
     """
     search = _PhaseOne(allowed, deadline, train or (
-        lambda point: run([point], jobs=jobs, show=show)[0]))
+        lambda point: run([point], jobs=jobs, show=show, deadline=deadline)[0]))
     chosen = search.double(experiment, limits)
     for step in (search.coarsen, search.exchange):
         chosen = step(chosen)
@@ -173,7 +174,9 @@ class _PhaseOne:
         score = row.get("circulant")
         if score is None:
             self._decide(step, experiment, score=None, lost=None, kept=False, why=f"fails: {row['reason']}")
-            if not self._kept and hopeless(self._rows, same=2):
+            if row["reason"].startswith(OVER):
+                self._ended = row["reason"]
+            elif not self._kept and hopeless(self._rows, same=2):
                 raise self._failed()
             return False
         self._first = self._first or row
@@ -193,6 +196,8 @@ class _PhaseOne:
 
     def _failed(self) -> Refusal | ToolError:
         last = self._decisions[-1]
+        if self._ended:
+            return Refusal(f"--hours must be enough for a model that keeps the accuracy, but {self._ended}; allow more")
         return ended(f"Trainings must end to choose by them, but the last of {len(self._rows)}, k = {last.block_size}, "
                      f"{last.why}; correct that, and the same command goes on", self._rows)
 

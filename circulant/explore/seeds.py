@@ -1,4 +1,5 @@
 """The spread of seeds: the chosen model and the uniform one, trained again from other random numbers."""
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,18 +11,20 @@ from circulant.report.seeds import few, spread
 from circulant.sweep.point import Point
 from circulant.sweep.run import Jobs, Row, run
 
-__all__ = ["repeat", "said"]
+__all__ = ["others", "repeat", "said"]
 
 
-def repeat(designs: Designs, count: int, *, jobs: Jobs = 1, show: Show = silent, evaluate: Evaluate | None = None
-           ) -> tuple[Row, ...]:
+def repeat(designs: Designs, count: int, *, jobs: Jobs = 1, show: Show = silent, deadline: float = math.inf,
+           evaluate: Evaluate | None = None) -> tuple[Row, ...]:
     """The rows of the chosen and the uniform model at all bits of weights, with all multipliers, of each further seed.
 
     Parameters:
         count: seeds in all, that of the exploration among them.
+        deadline: as for `circulant.sweep.run.run`.
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
     """
-    evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show))
+    evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show,
+                                                             deadline=deadline))
     models = [designs.points[at].experiment for at in dict.fromkeys((designs.chosen, designs.uniform))
               if at is not None]
     return tuple(evaluate([*_points(models, count)], "plan")) if count > 1 else ()
@@ -36,15 +39,19 @@ def _points(models: Sequence[Experiment], count: int) -> Iterator[Point]:
                     quantization=replace(model.quantization, weight_bits=bits, activation_bits=UNIFORM[2])))
 
 
+def others(its: Row, rows: Sequence[Row]) -> list[Row]:
+    """The rows of other seeds that have the block size and the bits of weights of a design."""
+    return [row for row in rows if not row["reason"]
+            and (row["block_size"], row["weight_bits"]) == (its["block_size"], its["weight_bits"])]
+
+
 def said(designs: Designs, rows: Sequence[Row]) -> list[str]:
     """A sentence on the scores of each model over the seeds, at the bits of weights that it has as a design; and one on
     what failed."""
     found = [f"Some points of other seeds failed: {why}."] if (why := reasons(rows)) else []
     for words, at in (("The chosen", designs.chosen), ("The uniform", designs.uniform)):
         its = None if at is None else designs.rows[at]
-        mine = [row for row in rows if its and not row["reason"]
-                and (row["block_size"], row["weight_bits"]) == (its["block_size"], its["weight_bits"])]
-        if its and mine:
+        if its and (mine := others(its, rows)):
             scores, dense = ([row[score] for row in (its, *mine)] for score in ("quantized", "dense"))
             found.append(f"{words} model (k = {its['block_size']}, {its['weight_bits']} bits) has "
                          f"{spread(its['metric'], scores)} over {len(scores)} seeds (dense "

@@ -5,6 +5,7 @@ folder has to be shared. Dask gives what a lost worker had to another one, and e
 """
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -51,9 +52,9 @@ class Task:
     after: str | None = None
 
 
-def training(point: Point, dense: Found | None = None) -> Found:
+def training(point: Point, dense: Found | None = None, *, until: float = math.inf) -> Found:
     """`circulant.sweep.work.train`, with the files of the model in the result."""
-    return _packed(train(point, None if dense is None else unpacked(dense)))
+    return _packed(train(point, None if dense is None else unpacked(dense), until=until))
 
 
 def evaluation(points: Sequence[Point], measure: str, trained: Found) -> list[Found]:

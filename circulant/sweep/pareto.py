@@ -5,7 +5,7 @@ from typing import Any
 
 from circulant.sweep.goal import FIGURES, loss
 
-__all__ = ["COSTS", "SCORES", "front", "fronts", "grouped", "over_seeds"]
+__all__ = ["COSTS", "SCORES", "front", "fronts", "grouped", "mean", "over_seeds"]
 
 Row = Mapping[str, Any]
 
@@ -68,10 +68,11 @@ def grouped(rows: Sequence[Row]) -> list[list[int]]:
 
 def over_seeds(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """A row for each point: where it has several seeds their means, ``seeds`` and for each score ``…_deviation``."""
-    return [_mean([rows[at] for at in group]) for group in grouped(rows)]
+    return [mean([rows[at] for at in group]) for group in grouped(rows)]
 
 
-def _mean(rows: Sequence[Row]) -> dict[str, Any]:
+def mean(rows: Sequence[Row]) -> dict[str, Any]:
+    """One row for those of a point, see `over_seeds`."""
     first = dict(rows[0])
     if len(rows) == 1:
         return first

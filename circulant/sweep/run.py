@@ -1,5 +1,7 @@
 """Points that are computed: every training, then every point, in this process or in several; rows in their order."""
 import json
+import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -19,23 +21,26 @@ Row = dict[str, Any]
 """Settings and findings of a point: the columns of `circulant.sweep.sheets`; ``reason`` says why it failed."""
 
 
-def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show: Show = silent) -> list[Row]:
+def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show: Show = silent,
+        deadline: float = math.inf) -> list[Row]:
     """Train and evaluate every point. A failure becomes a row with its reason; the other points go on.
 
     Parameters:
         measure: where the figures of the hardware come from: one of `circulant.sweep.grid.MEASURES`.
         jobs: processes, 1 for this one alone; or the address of a Dask scheduler.
+        deadline: of `time.monotonic`, after which no training begins, and each ends with the epoch that it is in.
 
     Raises:
         Refusal: as `circulant.sweep.cluster.compute`.
         KeyboardInterrupt: what is computed by then is kept, and found by the next run.
     """
     trainings = _grouped(points, range(len(points)), lambda point: point.training)
+    until = time.time() + deadline - time.monotonic()  # Machines have the time of the day in common.
     if isinstance(jobs, str):
-        trained, found = _clustered(points, trainings, measure=measure, address=jobs, show=show)
+        trained, found = _clustered(points, trainings, measure=measure, address=jobs, show=show, until=until)
         return [_row(point, measure, trained[at], found[at]) for at, point in enumerate(points)]
     with Processes(jobs) as processes:
-        models = _trained([points[group[0]] for group in trainings], processes, show)
+        models = _trained([points[group[0]] for group in trainings], processes, show, until)
         trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
         networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
         found = trained | _evaluated(points, networks, trained, measure=measure, processes=processes, show=show)
@@ -65,7 +70,7 @@ def _grouped(points: Sequence[Point], among: Iterable[int], tables: Callable[[Po
     return list(groups.values())
 
 
-def _trained(points: list[Point], processes: Processes, show: Show) -> list[Found]:
+def _trained(points: list[Point], processes: Processes, show: Show, until: float) -> list[Found]:
     """The training of each point: first the dense baselines, which block sizes share. Progress counts epochs."""
     bases = {json.dumps(base.training): base for point in points if (base := point.baseline)}
     lengths = [epochs(base, dense=True) for base in bases.values()], [*map(epochs, points)]
@@ -79,7 +84,7 @@ def _trained(points: list[Point], processes: Processes, show: Show) -> list[Foun
             show("training", before + done, total, f"{point.label}, k = {point.block_size}: {words}")
 
         # Only in this process can a training report its epochs.
-        tasks = [partial(train, point, base, *[partial(note, point)][:processes.jobs == 1])
+        tasks = [partial(train, point, base, *[partial(note, point)][:processes.jobs == 1], until=until)
                  for point, base in zip(some, dense, strict=True)]
         for at, result in side_by_side(tasks, processes):
             found[at] = result
@@ -113,8 +118,8 @@ def _failed(found: Iterable[Found], before: str = "") -> str:
     return f"{before}{len(whys)} failed{', the last one' if len(whys) > 1 else ''}: {whys[-1]}" if whys else ""
 
 
-def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: str, address: str, show: Show
-               ) -> tuple[dict[int, Found], dict[int, Found]]:
+def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: str, address: str, show: Show,
+               until: float) -> tuple[dict[int, Found], dict[int, Found]]:
     """The training and the figures of each point, computed on a cluster; what comes is kept in this machine's store."""
     from circulant.sweep import cluster
 
@@ -124,8 +129,8 @@ def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: 
         point, after = points[group[0]], None
         if base := point.baseline:
             after = f"dense {json.dumps(base.training)}"
-            tasks.setdefault(after, cluster.Task(partial(cluster.training, base)))
-        tasks[f"train {number}"] = cluster.Task(partial(cluster.training, point), after)
+            tasks.setdefault(after, cluster.Task(partial(cluster.training, base, until=until)))
+        tasks[f"train {number}"] = cluster.Task(partial(cluster.training, point, until=until), after)
         members[f"train {number}"] = group
         for turn, some in enumerate(_grouped(points, group, lambda point: point.network)):
             key = f"points {number} {turn}"

@@ -3,6 +3,7 @@
 Everything is looked up in the store first. Nothing is raised but interruptions: what fails is a result with a reason.
 """
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -29,13 +30,16 @@ from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep import store
 from circulant.sweep.point import Point
 
-__all__ = ["Found", "epochs", "evaluate", "failure", "keyed", "reason", "train"]
+__all__ = ["OVER", "Found", "epochs", "evaluate", "failure", "keyed", "reason", "train"]
 
 Found = dict[str, Any]
 """Figures by name, or some, ``reason``, why there are no more, and ``code``, the exit code that this would have."""
 
 Note = Callable[[int, str], None]
 """Called with the epochs that a training has done, and a remark."""
+
+OVER = "the time was over"
+"""The beginning of the reason of a training that was not begun, or not ended, by its deadline."""
 
 KIND, VERSION = "circulant-sweep-training", 1
 
@@ -68,7 +72,8 @@ def epochs(point: Point, *, dense: bool = False) -> int:
     return searched + settings.admm_epochs + settings.retrain_epochs
 
 
-def train(point: Point, dense: Found | None = None, note: Note = lambda done, words: None) -> Found:
+def train(point: Point, dense: Found | None = None, note: Note = lambda done, words: None, *, until: float = math.inf
+          ) -> Found:
     """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores, and the table of
     block sizes that a search ended in.
 
@@ -76,16 +81,18 @@ def train(point: Point, dense: Found | None = None, note: Note = lambda done, wo
 
     Parameters:
         dense: the training of its baseline; None trains all phases. The outcome is the same.
+        until: seconds, by `time.time`, after which it is not begun, and ends with the epoch that it is in; what it did
+            is kept for the next time.
     """
     if dense is not None and "reason" in dense:
         return dense
     try:
-        return _train(point, dense, note)
+        return _train(point, dense, note, until)
     except Exception as error:
         return failure(error)
 
 
-def _train(point: Point, dense: Found | None, note: Note) -> Found:
+def _train(point: Point, dense: Found | None, note: Note, until: float) -> Found:
     with extras("circulant sweep", *TRAINING):
         from circulant import training
 
@@ -94,6 +101,8 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
     folder = store.training_folder(point.experiment.identity(tables), data.digest())
     if (kept := _kept(folder)) is not None:
         return kept
+    if time.time() > until:
+        raise Refusal(OVER)
     start, done, metric = time.perf_counter(), 0, training.task_of(data).metric
 
     def progress(phase: str, epoch: int, total: int, metrics: dict[str, Any]) -> None:
@@ -101,6 +110,8 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
         done += 1
         known = f", {words(metric)} {shown(metric, metrics[metric])}" if metric in metrics else ""
         note(done, f"{phase} {epoch} of {total}{known}")
+        if time.time() > until:
+            raise Refusal(f"{OVER} in epoch {epoch} of {total} of phase {phase!r}, from which the same command goes on")
 
     require_one_size(point.experiment, data)
     inspected(point.experiment, data).require_exportable()

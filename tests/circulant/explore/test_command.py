@@ -42,11 +42,11 @@ def explored(monkeypatch):
         points = tuple(Point("digits-gru", models.chosen) for _ in range(3))
         return Designs((row, row | {"weight_bits": 8}, row), 1, (0,), uniform=2, points=points)
 
-    def compare(chosen, row, *, samples, jobs, show, deadline):
+    def compare(chosen, row, *, samples, others, jobs, show, deadline):
         seen["compared"] = row["weight_bits"], samples
         return Comparison((), (), ("Block-circulant is no wrong choice here.",))
 
-    def repeat(designs, count, *, jobs, show):
+    def repeat(designs, count, *, jobs, show, deadline):
         seen["seeds"] = count
         return ()
 

@@ -1,5 +1,4 @@
 """Dense networks of equal cost: which are trained, and what is said of them."""
-import time
 from dataclasses import replace
 
 import pytest
@@ -105,8 +104,26 @@ def test_a_model_in_python_has_units_where_an_argument_says_so(tmp_path):
     assert "give its file one as model.arguments.hidden" in compare(nameless, CHOSEN, samples=10).verdicts[0]
 
 
-def test_no_training_begins_after_the_deadline(chosen, network_of):
+def test_dense_networks_have_as_many_seeds_and_means_are_compared(chosen, network_of):
     seen = []
-    found = compare(chosen, CHOSEN, samples=200, network_of=network_of, evaluate=scored([0.9] * 4, seen),
-                    deadline=time.monotonic() - 1)
-    assert not seen and found.verdicts[0].endswith("there is no dense network: the time was over (2 times).")
+    others = [CHOSEN | {"seed": 1, "quantized": 0.97}, CHOSEN | {"seed": 2, "quantized": 0.96}]
+    found = compare(chosen, CHOSEN, samples=10 ** 6, others=others, network_of=network_of, evaluate=scored(
+        [0.99, 0.94, 0.95, *[0.9] * 6, 0.98, 0.982, 0.984], seen))
+    assert [point.experiment.training.seed for point in seen] == [0, 1, 2] * 4
+    assert [row["quantized"] for row in found.rows] == pytest.approx([0.96, 0.9, 0.9, 0.982])
+    assert len(found.points) == 4
+    assert "design (accuracy 97.00% ± 1.00%) is as good as the best dense network" in found.verdicts[0]
+    assert "96.00% ± 2.65%" in found.verdicts[0]
+    assert "is worse than" in found.verdicts[1] and "98.20% ± 0.20%" in found.verdicts[1]
+    assert found.verdicts[2] == "Each network here has 3 seeds."
+
+
+def test_a_seed_that_fails_leaves_the_mean_of_the_others(chosen, network_of):
+    def evaluate(points):
+        rows = scored([0.9] * len(points))(points)
+        return [row | {"reason": "no room"} if at % 2 else row for at, row in enumerate(rows)]
+
+    found = compare(chosen, CHOSEN, samples=200, others=[CHOSEN | {"seed": 1}], network_of=network_of,
+                    evaluate=evaluate)
+    assert [(row["each"], row["reason"]) for row in found.rows] == [([0.9], "")] * 4
+    assert found.verdicts[2].startswith("Each network here has one seed.")

@@ -85,6 +85,19 @@ def test_no_training_begins_after_the_time_is_over(experiment, trainer):
     assert models.ended.startswith("the time was over before rule ")
 
 
+def test_a_training_that_the_deadline_ends(experiment, trainer):
+    """What was kept before it stands; without that it is refused."""
+    over = {"reason": "the time was over in epoch 3 of 9 of phase 'admm', from which the same command goes on"}
+    train = trainer({("gru", 8): 0.99}, [])
+    models = phase_one(experiment, limits(8, 32), 0.5, train=lambda point: train(point) if point.block_size == "8"
+                       else over)
+    assert models.chosen.compression.block_size == 8 and models.ended == over["reason"]
+    with pytest.raises(Refusal, match=r"^--hours must be enough for a model that keeps the accuracy, but the time was "
+                                      r"over in epoch 3 of 9 of phase 'admm', from which the same command goes on; "
+                                      "allow more$"):
+        phase_one(experiment, limits(8, 32), 0.5, train=lambda point: over)
+
+
 def test_an_accuracy_that_no_block_size_keeps(experiment, trainer):
     with pytest.raises(Refusal, match=r"Some block size that fits must keep the accuracy, but k = gru=4 linear=1 has "
                                       r"accuracy 90\.00%, 9\.00 points worse than the dense 99\.00%, and 0\.5 may "

@@ -1,4 +1,7 @@
 import shutil
+import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -88,6 +91,26 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
     assert evaluate(points[1:], trained, "plan") == found[1:], "what is kept needs no model"
     assert train(points[0], dense)["scores"] == scores, "a model that is lost is trained again"
     assert train(points[0], {"reason": "no baseline"}) == {"reason": "no baseline"}
+
+
+def test_a_training_ends_with_its_epoch_when_the_time_is_over_and_goes_on(sweep_file, monkeypatch):
+    shared, = read(sweep_file("block_size = [2]")).points
+    training = replace(shared.experiment.training, seed=17)  # Of no other test, whose outcome would be kept.
+    point = replace(shared, experiment=replace(shared.experiment, training=training))
+    dense, now, seen = train(point.baseline), [0.0], []
+
+    def note(done, words):
+        now[0] = 2.0
+        seen.append(words)
+
+    monkeypatch.setattr("circulant.sweep.work.time", SimpleNamespace(
+        time=lambda: now[0], perf_counter=time.perf_counter))
+    assert train(point, dense, until=-1.0) == {"reason": "the time was over", "code": 2}
+    assert train(point, dense, note, until=1.0)["reason"] == (
+        "the time was over in epoch 1 of 1 of phase 'admm', from which the same command goes on")
+    found = train(point, dense, note)
+    assert "scores" in found and [words.split()[0] for words in seen] == ["admm", "retrain"]
+    assert train(point, dense, until=-1.0) == found, "what is kept takes no time"
 
 
 def test_a_training_in_the_folder_of_another_is_made_again(points, sweep_file):
