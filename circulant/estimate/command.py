@@ -71,7 +71,8 @@ def estimate(source: str | None, part: str | None, multipliers: int | None, over
     ways = [] if made is not None and made.fits else levers.changes(network, found, options, failed=made)
     if made is None and not ways:
         raise Refusal(why)
-    say(_figures(made, why, ways), as_json, *_words(made, why, ways))
+    say({"estimate": None if made is None else made.as_json(), "why": why, "fits": made is not None and made.fits,
+         "changes": [each.as_json() for each in ways]}, as_json, *_words(made, why, ways))
     return 0 if made is not None and made.fits else NOT
 
 
@@ -95,11 +96,6 @@ def _experiment(source: str, part: str | None, multipliers: int | None, override
 def _reshapes(overrides: tuple[str, ...]) -> str:
     """The first override that would make another network; empty where none does."""
     return next((each for each in overrides if each.partition(".")[0].strip() not in ("hardware", "board")), "")
-
-
-def _figures(made: Any, why: str, ways: list[Any]) -> dict[str, Any]:
-    return {"estimate": None if made is None else made.as_json(), "why": why, "fits": made is not None and made.fits,
-            "changes": [each.as_json() for each in ways]}
 
 
 def _words(made: Any, why: str, ways: list[Any]) -> list[str]:

@@ -6,7 +6,6 @@ follow from shapes, so that an untrained network has those of the trained one.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
@@ -109,11 +108,11 @@ def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
     """
     with extras("circulant explore"):
         from circulant.hw.planner import plan
-        from circulant.hw.resources import inventory, parts
+        from circulant.hw.resources import inventory, parts, period
 
-    options: dict[str, Any] = experiment.tables(("hardware",))["hardware"]
-    plans = plan(network, budget(experiment, network), streams=options["streams"], levels=levels(experiment))
-    fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"],
+    options = experiment.hardware
+    plans = plan(network, budget(experiment, network), streams=options.streams, levels=levels(experiment))
+    fits(device(experiment.board.device), inventory(network, plans, max_steps=options.max_steps,
                                                     profile=family(experiment)))
-    return max(each.cycles for each in plans), sum(
-        memory.bits for memory in parts(network, plans, max_steps=options["max_steps"]).memories)
+    return period(network, plans), sum(
+        memory.bits for memory in parts(network, plans, max_steps=options.max_steps).memories)
