@@ -103,9 +103,9 @@ class Hardware(Table):
     max_steps: int = key(128, "longest sequence in steps, for bidirectional layers, since the circuit stores whole "
                          "sequences; longer ones are cut", low=1, high=65536)
     objective: str = key("auto", "goal of the design. auto: an array for each layer or one for all, whichever has the "
-                         "shorter step, then the lower latency; throughput: an array for each layer; latency: one "
-                         "array for all layers, for the lowest latency of a sample; area: one array with the shortest "
-                         "step, for few multipliers", choices=("auto", "throughput", "latency", "area"))
+                         "smaller product of cycles a step and latency; throughput: an array for each layer; latency: "
+                         "one array for all layers, for the lowest latency of a sample; area: one array with the "
+                         "shortest step, for few multipliers", choices=("auto", "throughput", "latency", "area"))
     levels: int = key(4, "largest number of logic levels between two registers of recurrent and fully connected "
                       "layers; more levels shorten a step and slow the clock, see synthesis.md", low=4, high=12)
     clock_mhz: int = key(0, "target clock on the device; the levels follow from it", low=1, high=1000, zero="any")

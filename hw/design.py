@@ -137,8 +137,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             cycles are the same in all.
         levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
             a step shorter and the clock slower, see docs/synthesis.md.
-        objective: "auto": of an array for each layer and one for all that with the shorter period, of equals with the
-            shorter latency; "throughput": an array for each layer, so that all work at once; "latency" of a sample,
+        objective: "auto": of an array for each layer and one for all that with the smaller product of period and
+            latency; "throughput": an array for each layer, so that all work at once; "latency" of a sample,
             which has one array for all layers to itself; "area": that one with the best period, for small budgets.
         bus: "axi4-lite": with a wrapper around the top, through which a host reads identification, status and counters,
             resets it, and reaches the configuration port; see docs/integration.md.

@@ -1,6 +1,7 @@
 """From a budget of multipliers to arrays: what each layer gets."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -25,8 +26,8 @@ __all__ = ["KINDS", "OBJECTIVES", "Alternative", "Ladder", "Plan", "alternatives
 
 OBJECTIVES = ("throughput", "auto", "latency", "area")
 """Aims of a design: an array for each layer, so that all work at once; of that and one array for all layers the one
-with the shorter period, of equals with the shorter latency; the one with the shorter latency; one array for all, with
-the shortest period."""
+with the smaller product of period and latency; the one with the shorter latency; one array for all, with the shortest
+period."""
 
 EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
                      "an array for each group of layers with one block size and one width of twiddles, as lanes and "
@@ -127,15 +128,15 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
     if least <= multipliers:
         found.append(_each(network, _separate(network, multipliers, ladders, "")))
-    aim = "latency" if objective == "latency" else "area"
-    shared, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
+    shared, cost = shared_plans(groups, multipliers, levels=levels, objective=objective, eager=not reloadable)
     one = paired(network.stages, shared)
     plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
     latency = None if len(one) < len(shared) else _latency(
         network, plans, len(one), list(cost.results), groups[-1].k)
     found.append(Alternative(ONE if len(groups) == 1 else GROUPS, plans, cost.period, latency))
-    order = {"auto": lambda each: (each.period, _late(each)), "latency": lambda each: (_late(each), each.period),
-             "area": lambda each: (each.engines == EACH, 0)}
+    known = all(each.latency is not None for each in found)
+    order = {"auto": lambda each: (each.period * _late(each) if known else each.period, _late(each)),
+             "latency": lambda each: (_late(each), each.period), "area": lambda each: (each.engines == EACH, 0)}
     best, *others = sorted(found, key=order[objective])
     return [replace(best, reason=_reason(best, others, objective, least)), *others]
 
@@ -151,13 +152,23 @@ def _reason(best: Alternative, others: Sequence[Alternative], objective: str, le
         if _late(best) < _late(others[0]):
             return "a sample takes less"
         return "samples take as long, and its step is shorter" if best.period < others[0].period else alike
-    if best.period < others[0].period:
+    step, sample = (_more(mine, its) for mine, its in (
+        (best.period, others[0].period), (_late(best), _late(others[0]))))
+    if step and sample and step[0] != sample[0]:
+        return f"its step takes {' '.join(step[::-1])}, and a sample {' '.join(sample[::-1])}"
+    if step:
         return "its step is shorter"
-    return "steps are as long, and a sample takes less" if _late(best) < _late(others[0]) else alike
+    return "steps are as long, and a sample takes less" if sample else alike
+
+
+def _more(mine: float, its: float) -> tuple[str, str] | None:
+    """Whether a figure is more or less than another one, and by which share; None of equals and of what is not
+    known."""
+    return None if mine == its or inf in (mine, its) else ("more" if mine > its else "less", f"{abs(mine - its) / its:.0%}")
 
 
 def _late(each: Alternative) -> float:
-    return float("inf") if each.latency is None else each.latency
+    return inf if each.latency is None else each.latency
 
 
 def _each(network: Network, plans: list[Plan], reason: str = "") -> Alternative:

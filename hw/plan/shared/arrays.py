@@ -12,7 +12,7 @@ from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
 from circulant.hw.plan.passes import useful
-from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, finalists, least_shared
+from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, figures, finalists, least_shared
 from circulant.hw.plan.shared.cost import RANKED, Cost, least_period, period, periods, sample_results, shared_cost
 from circulant.hw.plan.shared.groups import Group, block_size
 from circulant.hw.plan.shared.layer_counters import schedule
@@ -46,7 +46,7 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, obje
     next multipliers, again and again.
 
     Parameters:
-        objective: "latency" of a sample, or "area", the shortest period.
+        objective: see `circulant.hw.plan.shared.candidates.figures`.
         eager: see `Sharing`.
 
     Raises:
@@ -96,8 +96,8 @@ def _steady(ways: Iterator[list[LayerPlan]], objective: str, *, pairs: bool) -> 
 
 def _as_good(cost: Cost, first: Cost, objective: str) -> bool:
     """Whether a cost is nearly as good as the first one, above all by what the objective asks for."""
-    late, long = (EQUAL, NEARLY) if objective == "latency" else (NEARLY, EQUAL)
-    return cost.latency <= first.latency * (1 + late) and cost.period <= first.period * (1 + long)
+    mine, best = (figures(objective, each.period, each.latency) for each in (cost, first))
+    return mine[0] <= best[0] * (1 + EQUAL) and mine[1] <= best[1] * (1 + NEARLY)
 
 
 def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, objective: str,
@@ -120,8 +120,7 @@ def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, 
     for _, each in _search(costs, spaced, objective, share=EQUAL):
         last.setdefault((id(each.candidate), each.in_turn), each)
     grown = [(each, *_grown(costs, each, multipliers)) for each in list(last.values())[:GROWN]]
-    grown.sort(key=lambda each: (
-        (each[2].latency, each[2].period) if objective == "area" else (each[2].period, each[2].latency)))
+    grown.sort(key=lambda each: figures(objective, each[2].period, each[2].latency)[::-1])
     for chosen, elements, _ in grown:
         yield _plans(costs, chosen, elements)
     turned = [replace(chosen, in_turn=True) for chosen, _, _ in grown if orders[-1]]
@@ -191,26 +190,29 @@ def _search(costs: _Costs, choices: Sequence[Choice], objective: str, *,
     """The choices whose exact cost is above the best one by what the objective asks for by such a share at the most,
     sorted by the other figure, which is said with them. What cannot be as good, as its issues alone take longer, is not
     played."""
-    def said(each: Choice, latency: bool) -> float:
-        elements = [each.candidate.elements] * len(costs.layers)
-        return costs.results(each, elements)[-1] if latency else costs.period(each, elements)[0]
+    def period(each: Choice) -> float:
+        return costs.period(each, [each.candidate.elements] * len(costs.layers))[0]
+
+    def latency(each: Choice) -> int:
+        return costs.results(each, [each.candidate.elements] * len(costs.layers))[-1]
 
     played: list[tuple[float, Choice]] = []
-    most, late = float("inf"), objective == "latency"
+    most = float("inf")
     for each in choices:
-        if not late and least_period([costs.sharing(each)]) > most:
+        late = 0 if objective == "area" else latency(each)  # Shorter to play than a period.
+        if figures(objective, least_period([costs.sharing(each)]), late)[0] > most:
             continue
-        first = said(each, late)
+        first = late if objective == "latency" else figures(objective, period(each), late)[0]
         most = min(most, first * (1 + share))
         played.append((first, each))
-    equal = [(first, each) for first, each in played if first <= most]
 
-    def other(first: float, each: Choice) -> tuple[float, ...]:
-        shape = each.candidate.shape
-        return said(each, not late), first, each.candidate.multipliers, each.in_turn, shape.rows % shape.chains
+    def key(first: float, each: Choice) -> tuple[float, ...]:
+        shape, late = each.candidate.shape, latency(each)
+        return (figures(objective, 0 if objective == "auto" else period(each), late)[1], first,
+                each.candidate.multipliers, each.in_turn, shape.rows % shape.chains)
 
-    keyed = [(other(*each), n) for n, each in enumerate(equal)]
-    return [(key, equal[n][1]) for key, n in sorted(keyed)]
+    keyed = sorted((key(first, each), n) for n, (first, each) in enumerate(played) if first <= most)
+    return [(key, played[n][1]) for key, n in keyed]
 
 
 def _grown(costs: _Costs, chosen: Choice, multipliers: int) -> tuple[list[int], Cost]:

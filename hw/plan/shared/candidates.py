@@ -17,7 +17,7 @@ from circulant.hw.plan.shared.groups import Group
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.stages import Stage
 
-__all__ = ["NEARLY", "Candidate", "candidates", "finalists", "least_shared"]
+__all__ = ["NEARLY", "Candidate", "candidates", "figures", "finalists", "least_shared"]
 
 FINALISTS = 5
 """Arrays whose exact cost is computed, those with the best estimates; and as many of those with nearly the best one."""
@@ -39,16 +39,21 @@ class Candidate:
     schedule: type[Either] = EitherFirst
 
 
+def figures(objective: str, period: float, latency: float) -> tuple[float, float]:
+    """What an objective asks for, the smaller the better, and what decides between equals: "latency", "area" for the
+    period, "auto" for the product of both."""
+    return {"latency": (latency, period), "area": (period, latency), "auto": (period * latency, latency)}[objective]
+
+
 def finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
     """The candidates with the best estimates of what the objective asks for; and of those that are nearly as good, the
     best by the other figure."""
-    def figures(each: Candidate) -> tuple[int, int, int]:
-        pair = (each.latency, each.cycles) if objective == "latency" else (each.cycles, each.latency)
-        return *pair, each.multipliers
+    def estimated(each: Candidate) -> tuple[float, float, int]:
+        return *figures(objective, each.cycles, each.latency), each.multipliers
 
-    first = sorted(found, key=figures)
-    most = figures(first[0])[0] * (1 + NEARLY)
-    second = sorted((each for each in first if figures(each)[0] <= most), key=lambda each: figures(each)[1::-1])
+    first = sorted(found, key=estimated)
+    most = estimated(first[0])[0] * (1 + NEARLY)
+    second = sorted((each for each in first if estimated(each)[0] <= most), key=lambda each: estimated(each)[1::-1])
     return [*first[:FINALISTS], *(each for each in second[:FINALISTS] if each not in first[:FINALISTS])]
 
 

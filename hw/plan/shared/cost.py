@@ -28,6 +28,9 @@ LENGTHS = 1, 2, 3, 5, 8, 13
 LATER = 16
 """Steps that a long sequence has behind what repeats, at the most."""
 
+SETTLED = 3
+"""Cycles without an event behind which a layer does the same again: as many as a change takes to come to commands."""
+
 STILL = 64
 """Cycles, and those of a drain, in which nothing moves before a sample that waits comes."""
 
@@ -258,7 +261,10 @@ def _closed(groups: Sequence[Sharing], elements: Sequence[int],
     while len(given) < CLOSED * play.gives:
         waits = offered % play.takes == 0 and (len(given) < offered // play.takes * play.gives or (
             offered and quiet < play.quiet))
-        accepts, leaves = play.step(not waits and offered < CLOSED * play.takes)
+        came = not waits and offered < CLOSED * play.takes
+        passed = play.skip(came, min(play.quiet - quiet, play.still - still) if waits else inf)
+        quiet, still = quiet + passed, still + passed if waits and play.idle else still
+        accepts, leaves = play.step(came)
         offered += accepts
         if accepts and offered % play.takes == 0:
             taken.append(play.cycle - 1)
@@ -322,7 +328,8 @@ class _Play:
             layer.only_last = (not closed or lasts is not None) and getattr(golden, "returns", "") == "last"
         links = [Direct(), *(link(before.outputs, before.k, behind.k) for before, behind in pairwise(chain)), Direct()]
         self._joints = list(zip([None, *chain], links, [*chain, None], strict=True))
-        self._issues, self.cycle = issues, 0
+        self._issues, self.cycle, self._came, self._granted = issues, 0, False, list[SharedLayer]()
+        self._simple = all(isinstance(each, SharedLayer) for each in chain) and issues is None
         self.takes, self.gives = chain[0].x_blocks, chain[-1].blocks
         self.quiet = sum(program.cycles * program.shape.fold for _, program, _ in served) + 300
         self.still = STILL + max(array.slots for array, _ in self._arrays)
@@ -342,8 +349,27 @@ class _Play:
         """The cycle behind that in which the next step is taken, with its blocks always there."""
         left = self.takes
         while left:
+            self.skip(True)
             left -= self.step(True)[0]
         return self.cycle
+
+    def skip(self, came: bool, most: float = inf) -> int:
+        """The cycles, at the most so many, that are as the last one was, gone through at once; all but one."""
+        if came != self._came or not self._simple or any(each.still < SETTLED for each in self.layers):
+            return 0
+        for array, found in self._arrays:
+            most = min(most, array.rests(found))
+        for each in self.layers:
+            most = min(most, each.rests(each in self._granted))
+        cycles = int(most) - 1
+        if cycles < 1:
+            return 0
+        for each in self.layers:
+            each.rest(cycles, each in self._granted)
+        for array, _ in self._arrays:
+            array.rest(cycles)
+        self.cycle += cycles
+        return cycles
 
     def step(self, came: bool) -> tuple[bool, bool]:
         """A cycle: whether the first layer takes a block, if one ``came``, and whether one of the result leaves."""
@@ -354,8 +380,12 @@ class _Play:
                 before.leaves = leaves
             if behind is not None:
                 behind.accepts = accepts
+        self._came = came
+        self._granted.clear()
         for array, found in self._arrays:
             granted, free = array.grant()
+            if granted is not None:
+                self._granted.append(granted)
             if self._issues is not None and granted is not None:
                 self._issues.append((self.cycle, self.layers.index(granted), granted.command))
             for each in found:
@@ -393,11 +423,27 @@ class _Array:
         return granted, self._drain.next(granted.ending)
 
 
+    def rests(self, members: Sequence[SharedLayer]) -> float:
+        """The cycles for which it does as in the last one, as long as its layers do."""
+        if self._in_turn and sum(each.asks for each in members) > 1:
+            return 0
+        return self._drain.rests
+
+    def rest(self, cycles: int) -> None:
+        """So many cycles of `rests`."""
+        self._drain.left = max(0, self._drain.left - cycles)
+
+
 class _Drain:
     """The counter of the cycles for which the drain is taken."""
 
     def __init__(self, program: Program) -> None:
         self._slots, self._fold, self.left = program.shape.slots, program.shape.fold, 0
+
+    @property
+    def rests(self) -> float:
+        """The cycles before it is free, if it is not."""
+        return self.left - self._fold if self.left >= self._fold else inf
 
     def next(self, ends: bool) -> bool:
         """Whether an issue of the next cycle that ends a pass finds it free."""

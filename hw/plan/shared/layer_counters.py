@@ -1,15 +1,16 @@
 """The counters of a layer that shares an array, cycle by cycle, in Python: banks, dispatch, sequencer, row memories,
 pointwise units and queue. The names are those of the units."""
 from collections import deque
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array import row_buffers
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import Simple
-from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue, Program
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.step_cost import stages
@@ -57,6 +58,16 @@ def schedule(program: Program) -> tuple[object, ...]:
     return (program.shape, type(program), program.joined, tuple(
         tuple((each.number, each.need, each.ends, each.alone, each.joins) for each in issues)
         for issues in program.sequences), tuple((stage, *found) for stage, found in _completed(program)))
+
+
+def _plain(issues: Sequence[Issue], leads: int) -> list[tuple[int, int]]:
+    """Of each issue how many come, from it on, before one that ends a pass or is the last, and what they need."""
+    found = [(0, 0)] * len(issues)
+    for at in range(len(issues) - 2, -1, -1):
+        issue, (count, need) = issues[at], found[at + 1]
+        if not (issue.ends and (issue.alone or not leads)):
+            found[at] = count + 1, max(need, issue.need)
+    return found
 
 
 @dataclass
@@ -112,6 +123,7 @@ class SharedLayer:
         only_last: the results of last steps alone leave.
         done: steps whose results are there.
         events: what has happened.
+        still: cycles since when nothing has happened but issues in the midst of a pass.
     """
 
     def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True,
@@ -155,7 +167,8 @@ class SharedLayer:
         self._given, self._queued, self.offers = 0, 0, False
         self.accepts = self.leaves = False
         self.only_last, self.done, self.events, self._back = False, 0, Events(), write_latency(k, shape.levels)
-        self._now = 0
+        self._now, self.still = 0, 0
+        self._plain = [[_plain(issues, leads) for issues in each] for leads, each in enumerate(self._issues)]
 
     @property
     def sizes(self) -> list[int]:
@@ -229,12 +242,16 @@ class SharedLayer:
         if moves and self._ends(self.command, self._at, self._leads):
             issue = self._issues[self._leads][self.command][self._at]
             stage, blocks = self._whole_rows[issue.number]
+            self.still = 0
             self._ready[stage].extend([cycle + each for each in blocks if not (issue.joins and self._leads)])
         accepted = -1 if self._active and not done else self._commands.pick(self._fits, self._inputs)
         leads, zero = self._commands.leads(accepted), self._commands.zero(accepted)
         clear = self._may_go(accepted, moves, zero, leads, free)
+        self.still += 1 if clear == self._clear else -self.still
         fetched, (queued, ends) = self._fetch(cycle), self._give(cycle)
-        self._dispatch(accepted, ended, fetched, ends and not queued, self._gone.get(cycle) is not None)
+        gone = self._gone.get(cycle) is not None
+        self.still *= not gone
+        self._dispatch(accepted, ended, fetched, ends and not queued, gone)
         self._banks(cycle, ended)
 
         # The registers of the sequencer and of the queue.
@@ -253,6 +270,36 @@ class SharedLayer:
         self._queued += queued - reads
         self.done += ends
         self._now = cycle + 1
+        if accepted >= 0 or done or queued or reads or self.accepts or self.leaves:
+            self.still = 0
+
+    def rests(self, granted: bool) -> float:
+        """The cycles for which a layer that was still is so again, if all around it is.
+
+        Parameters:
+            granted: its issues get the array.
+        """
+        found = min((each[0] - self._now for each in (self._results, self._seconds) if each), default=inf)
+        for delay in (self._own, self._soon, self._gone):
+            if delay.events:
+                found = min(found, delay.events[0][0] - self._now)
+        for ready, last, unit in zip(self._ready, self._fetched, self._units, strict=True):
+            if ready:
+                found = min(found, max(ready[0], last + unit.phases) - self._now)
+        if granted:
+            issues, need = self._plain[self._leads][self.command][self._at]
+            if need > self._have[VECTORS[self.command]] and not (self.command == MAIN and self._zero):
+                return 0
+            found = min(found, (issues - 1) * self._fold - self.phase)
+        return found
+
+    def rest(self, cycles: int, granted: bool) -> None:
+        """So many cycles of `rests`."""
+        if granted:
+            self.events.issues[self.command].extend(range(self._now, self._now + cycles))
+            moved, self.phase = divmod(self.phase + cycles, self._fold)
+            self._at += moved
+        self._now += cycles
 
     def _may_go(self, accepted: int, moves: bool, zero: bool, leads: bool, free: bool) -> bool:
         """Whether an issue may go in the next cycle; that of a command which is accepted, if one is."""
@@ -277,15 +324,19 @@ class SharedLayer:
 
     def _banks(self, cycle: int, ended: int) -> None:
         """The registers of the banks: blocks that come, and vectors that are read to the end."""
+        if any(self._pipe):
+            self.still = 0
         held_up = self._pipe[-1] and self._collides
         written = self._pipe[-1] and not held_up
         if not held_up:
             self._pipe = [self.accepts, *self._pipe[:-1]]
         second = self._own.get(cycle)
         if second is not None:
+            self.still = 0
             self._own_at[second] = (self._own_at[second] + 1) % self._sizes[second]
         soon = self._soon.get(cycle)
         if soon is not None:
+            self.still = 0
             self._have[soon] += 1
         self._held += self.accepts
         if written:
@@ -303,12 +354,14 @@ class SharedLayer:
     def _give(self, cycle: int) -> tuple[bool, bool]:
         """Blocks from the units back to the banks; whether one goes to the queue, and whether a step ends with it."""
         while self._seconds and self._seconds[0] == cycle:
+            self.still = 0
             self._seconds.popleft()
             self._own.put(cycle, True)
             self._soon.put(cycle, True)
         if not self._results or self._results[0] != cycle:
             return False, False
         self._results.popleft()
+        self.still = 0
         self._given = (self._given + 1) % self.blocks
         ends, last = self._given == 0, self.done in self._lasts
         if self._sizes[0]:
@@ -328,6 +381,7 @@ class SharedLayer:
             if not ready or ready[0] > cycle or cycle < self._fetched[stage] + unit.phases or there in self._served:
                 continue
             ready.popleft()
+            self.still = 0
             self._fetched[stage] = cycle
             if len(self._units) > 1:
                 self._served.add(there)

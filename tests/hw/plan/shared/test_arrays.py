@@ -129,11 +129,13 @@ def test_an_unknown_objective_is_refused():
 def test_the_better_engines_are_chosen_of_an_array_for_each_layer_and_one_for_all():
     few, many = (alternatives(TWO, budget, objective="auto") for budget in (16, 400))
     for found in few, many:
-        assert [(each.period, each.latency) for each in found] == sorted((each.period, each.latency) for each in found)
+        weighed = [each.period * each.latency for each in found]
+        assert weighed == sorted(weighed)
         assert {each.engines for each in found} == {"an array for each layer", "one array for all layers"}
         assert all(each.multipliers == sum(plan.multipliers for plan in each.plans) for each in found)
     assert few[0].period > many[0].period
     assert [each.reason for each in few] == ["its step is shorter", ""]
+    assert few[0].latency < few[1].latency
     soonest = alternatives(TWO, 400, objective="latency")
     assert soonest[0].latency == min(each.latency for each in soonest) <= many[0].latency
 

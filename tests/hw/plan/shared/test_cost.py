@@ -11,7 +11,16 @@ from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry
-from circulant.hw.plan.shared.cost import period, periods, shared_cost, taken_steps
+from circulant.hw.plan.shared.cost import (
+    _Play,
+    end_latency,
+    loop_latency,
+    period,
+    periods,
+    sample_results,
+    shared_cost,
+    taken_steps,
+)
 from circulant.hw.planner import alternatives, plan
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
@@ -287,11 +296,41 @@ def test_a_period_that_depends_on_the_sequences_before_is_an_estimate_the_greate
     assert len(set(measured)) > 1 and max(measured) <= plans[0].cycles
 
 
-def test_auto_chooses_by_the_period_that_stays():
-    """By the rule of old, lengths of steps that repeat over a turn, one array takes 24 cycles, and was chosen before an
-    array each with 25. But from its 12th step on it takes 26."""
+@pytest.mark.parametrize("seed", range(8))
+def test_cycles_without_an_event_are_gone_through_at_once(seed: int, monkeypatch: pytest.MonkeyPatch):
+    """All costs are those of a play of cycle by cycle."""
+    network, asked = drawn_stack(seed)
+    plans = next(each.plans for each in alternatives(network, **asked) if each.plans[0].sharing is not None)
+    arrays, elements = list(dict.fromkeys(each.sharing for each in plans)), [each.elements for each in plans]
+    rest, passed = _Play.skip, list[int]()
+
+    def found() -> list[object]:
+        return [period(arrays, elements), periods(arrays, elements), sample_results(arrays, elements),
+                loop_latency(arrays, elements, lambda given: given[-1]),
+                end_latency(arrays, elements, lambda given: given[-1])]
+
+    monkeypatch.setattr(_Play, "skip", lambda *given: passed.append(rest(*given)) or passed[-1])
+    at_once = found()
+    monkeypatch.setattr(_Play, "skip", lambda *given: 0)
+    assert at_once == found()
+    assert sum(passed) > 0
+
+
+def test_a_step_may_take_more_where_a_sample_takes_much_less():
+    """Three layers behind each other: the product of period and latency decides."""
+    found = alternatives(chain(16, *[("lstm", 8, 64)] * 3), 200, objective="auto", levels=6)
+    one, each = found
+    assert (one.engines, each.engines) == ("one array for all layers", "an array for each layer")
+    assert one.period > each.period and one.period * one.latency < each.period * each.latency
+    assert one.reason == (f"its step takes {one.period / each.period - 1:.0%} more, and a sample "
+                          f"{1 - one.latency / each.latency:.0%} less")
+
+
+def test_a_period_is_the_one_that_stays():
+    """By the rule of old, lengths of steps that repeat over a turn, one array takes 24 cycles, less than an array each
+    with 25. But from its 12th step on it takes 26."""
     network = chain(12, ("after", 4, 8), ("lstm", 4, 12), ("after", 4, 4))
-    best, other = alternatives(network, 300, objective="auto", levels=9)
+    best, other = sorted(alternatives(network, 300, objective="area", levels=9), key=lambda each: each.engines)
     assert (best.engines, best.period, other.engines, other.period) == (
         "an array for each layer", 25, "one array for all layers", 26)
     steps = shared_cost([other.plans[0].sharing], [each.elements for each in other.plans]).steps
