@@ -164,7 +164,9 @@ def _reason(best: Alternative, others: Sequence[Alternative], objective: str, le
 def _more(mine: float, its: float) -> tuple[str, str] | None:
     """Whether a figure is more or less than another one, and by which share; None of equals and of what is not
     known."""
-    return None if mine == its or inf in (mine, its) else ("more" if mine > its else "less", f"{abs(mine - its) / its:.0%}")
+    if mine == its or inf in (mine, its):
+        return None
+    return "more" if mine > its else "less", f"{abs(mine - its) / its:.0%}"
 
 
 def _late(each: Alternative) -> float:
