@@ -40,8 +40,8 @@ class Candidate:
 
 
 def figures(objective: str, period: float, latency: float) -> tuple[float, float]:
-    """What an objective asks for, the smaller the better, and what decides between equals: "latency", "area" for the
-    period, "auto" for the product of both."""
+    """The figures of an objective, the smaller the better, the second of equals: "latency" begins with that, "area"
+    with the period, "auto" with the product of both."""
     return {"latency": (latency, period), "area": (period, latency), "auto": (period * latency, latency)}[objective]
 
 

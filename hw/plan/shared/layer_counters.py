@@ -61,7 +61,7 @@ def schedule(program: Program) -> tuple[object, ...]:
 
 
 def _plain(issues: Sequence[Issue], leads: int) -> list[tuple[int, int]]:
-    """Of each issue how many come, from it on, before one that ends a pass or is the last, and what they need."""
+    """The number of issues from each one on, before one that ends a pass or is the last, and what they need."""
     found = [(0, 0)] * len(issues)
     for at in range(len(issues) - 2, -1, -1):
         issue, (count, need) = issues[at], found[at + 1]
