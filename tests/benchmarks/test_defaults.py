@@ -17,6 +17,15 @@ def test_the_better_dense_rate_counts_and_losses_are_against_it(tmp_path):
         assert found[part][WINE]["loss"] == found["losses"][way]["mean"] == found["losses"][way]["worst"] == loss
 
 
+def test_one_dense_rate_counts_for_all_seeds(monkeypatch):
+    scores = {("0.01", 0): 90.0, ("0.01", 1): 96.0, ("0.0025", 0): 94.0, ("0.0025", 1): 94.0}
+    monkeypatch.setattr(defaults, "_trained",
+                        lambda name, way, seed, epochs: {"score": scores.get((way, seed), 93.5), "guess": 40.0})
+    found = defaults.measure(seeds=2, sets=(WINE,), kept=None)
+    assert found["sets"][WINE]["seeds"]["dense"] == [94.0, 94.0], "the better mean, not the better of each seed"
+    assert found["losses"]["admm"] == {"mean": 0.5, "worst": 0.5}
+
+
 def test_what_was_trained_is_not_trained_again(tmp_path, monkeypatch):
     trained, kept = [], tmp_path / "kept.jsonl"
     monkeypatch.setattr(defaults, "_trained", lambda *call: trained.append(call) or {"score": 40.0, "guess": 40.0})
