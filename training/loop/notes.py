@@ -1,22 +1,27 @@
-"""Sentences on a training that ended: a projection from far away, a network that only guesses."""
+"""Sentences on a training that ended: a projection from far away, tied rows, a network that only guesses."""
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 
 from circulant.sim.metrics import shown, words
+from circulant.training.blocks.matrices import constraint_of, matrices
 from circulant.training.task.loaded import part_of
 from circulant.training.task.samples import Samples
 from circulant.training.task.task import Task
 
-__all__ = ["FAR", "chance", "guess", "notes"]
+__all__ = ["FAR", "chance", "guess", "notes", "tied"]
 
 FAR = 0.2
 """ADMM's residual above which the projection changes what the network does."""
 
 DIGITS = 9
 """Behind the point of a metric: an R² of 0 is not exact in floats."""
+
+BEHIND = 0.01
+"""Part of the dense model's score by which a network is worse without doubt."""
 
 ERRORS = 2
 """Standard errors by which an accuracy must exceed that of guessing."""
@@ -54,6 +59,23 @@ def _guess(data: Samples, task: Task) -> tuple[float | None, int]:
     axes = [(*batch.x.shape[:2 if task.per_step or task.kind == "ctc" else 1], len(constant)) for batch in batches]
     found = task.figure([task.tally(constant.expand(shape), batch) for shape, batch in zip(axes, batches, strict=True)])
     return round(found, DIGITS) + 0.0, count
+
+
+def tied(model: nn.Module, scores: Mapping[str, float], task: Task) -> list[str]:
+    """A sentence on matrices with fewer outputs than their blocks have rows, where the model is behind the dense one.
+
+    The rows of such a matrix are the same numbers, turned: a classifier of three classes in blocks of eight has one
+    row of parameters.
+    """
+    dense = scores.get("dense", math.nan)
+    lost = (dense - scores["circulant"]) * (1 if task.higher_is_better else -1)
+    found = [f"{name} has {matrix.rows} rows in blocks of {constraint.block_size}"
+             for name, matrix in matrices(model).items()
+             if (constraint := constraint_of(matrix)) is not None and matrix.rows < constraint.block_size]
+    if not found or not lost > BEHIND * abs(dense):
+        return []
+    return [f"The {words(task.metric)} is behind that of the dense model, and {', '.join(found)}: such rows are the "
+            "same numbers, turned. Leave it dense by a table of block sizes, or by model.dense in an experiment"]
 
 
 def notes(history: Sequence[Mapping[str, Any]], guessed: str, epochs: int, search: int = 0) -> list[str]:

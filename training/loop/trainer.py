@@ -28,7 +28,7 @@ from circulant.training.loop.communication import Channel
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
 from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate
-from circulant.training.loop.notes import chance, notes
+from circulant.training.loop.notes import chance, notes, tied
 from circulant.training.loop.runtime import ALONE, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.loaded import part_of
@@ -161,6 +161,7 @@ class Trainer:
         s = self._settings
         self.notes = notes(self.history, chance(self.scores["circulant"], self._data, self._task), s.admm_epochs,
                            search=s.search_epochs if "search" in self._phases else 0)
+        self.notes += tied(self._model, self.scores, self._task)
         self._run = None
         return self._model
 

@@ -8,8 +8,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from circulant.training.blocks.constraint import compress
 from circulant.training.data import Dataset
-from circulant.training.loop.notes import chance, guess, notes
+from circulant.training.loop.notes import chance, guess, notes, tied
 from circulant.training.loop.train import train_admm
 from circulant.training.task.samples import samples
 from circulant.training.task.task import task_of
@@ -75,3 +76,15 @@ def test_they_are_logged_also_without_progress(caplog):
     with caplog.at_level(logging.WARNING, "circulant"):
         result = train_admm(nn.Linear(4, 3), data, block_size=2, epochs=1, retrain_epochs=0, lr=1e-8, progress=False)
     assert len(result.notes) == 2 and list(result.notes) == [each.message for each in caplog.records]
+
+
+def test_rows_that_a_block_ties_are_named_where_the_score_is_behind():
+    model, (_, task) = compress(nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 3)), 8), of(CLASSES)
+    behind = {"dense": 0.9, "circulant": 0.8}
+    assert tied(model, behind, task) == [
+        "The accuracy is behind that of the dense model, and 1.weight has 3 rows in blocks of 8: such rows are the "
+        "same numbers, turned. Leave it dense by a table of block sizes, or by model.dense in an experiment"]
+    errors = of(X[:, :3], metric="rmse")[1]
+    assert tied(model, behind, errors) == [] and tied(model, {"dense": 0.8, "circulant": 0.9}, errors)
+    assert tied(model, {"dense": 0.9, "circulant": 0.895}, task) == tied(model, {"circulant": 0.1}, task) == []
+    assert tied(compress(model, {"1": 1}), behind, task) == [], "a dense one is not tied"
