@@ -15,7 +15,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.capture.graph import Graph
 from circulant.training.capture.loops import unlooped
-from circulant.training.capture.operators import problem_of
+from circulant.training.capture.operators import MODULES, problem_of
 from circulant.training.capture.record import Record, Ref, record, refs
 from circulant.training.capture.report import ConversionReport, Entry
 from circulant.training.capture.walk import Walk, kind_of
@@ -126,7 +126,7 @@ def _judged_whole(module: nn.Module) -> bool:
     """Whether a module is judged as a whole, and never looked into: one that is no container of the user's."""
     known = parametrize.type_before_parametrizations(module).__module__.startswith("torch.nn")
     return (known and not isinstance(module, nn.Sequential | nn.ModuleList | nn.ModuleDict)) or isinstance(
-        module, nn.Linear | nn.RNNBase | Recurrent | Quantizer)
+        module, nn.Linear | nn.RNNBase | Recurrent | Quantizer) or type(module) in MODULES
 
 
 def _leaves(module: nn.Module, path: str = "", seen: set[nn.Module] | None = None) -> Iterator[tuple[str, nn.Module]]:

@@ -17,7 +17,7 @@ from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real import float_file
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
-from tests.sim.kinds import gain
+from tests.sample_kind import gain
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (20, 6))
