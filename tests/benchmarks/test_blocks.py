@@ -1,0 +1,12 @@
+"""Block sizes as standard cells: the page has the figures that are kept."""
+import json
+from pathlib import Path
+
+
+def test_the_page_has_the_kept_figures():
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "asic.md").read_text()
+    for row in json.loads((docs / "measured/blocks.json").read_text())["rows"]:
+        shape = f"| {row['block_size']} | {row['multipliers']} × {row['cycles']:g} |"
+        assert f"{shape} {row['multiplications']:,.0f} |" in page
+        assert f" | {row['energy_nj_total']:,.0f} nJ | " in page and row["activity"]["mismatches"] == 0
