@@ -41,7 +41,7 @@ BITS = {"weight_bits": 8, "activation_bits": 16}
 
 
 def measure(names: Sequence[str], sizes: Sequence[int], sames: Sequence[str], *, library: str, runs: Path, below: Path,
-            samples: int = 2, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            samples: int = 2, note: Callable[[str], None] = lambda text: None) -> Mapping[str, Any]:
     """Figures of each network at each block size in the comparisons of `SAMES`.
 
     Parameters:
@@ -56,8 +56,8 @@ def measure(names: Sequence[str], sizes: Sequence[int], sames: Sequence[str], *,
             for same in sames:
                 budget = MULTIPLIERS if same == "multipliers" else _budget(network, _plan(dense, FAST)[0])
                 note(f"{name}, k = {size}, the same {same}: {budget} multipliers")
-                rows.append({"network": name, "block_size": size, "same": same, "accuracy": score}
-                            | _cells(network, vectors, budget, library, below=below, samples=samples, note=note))
+                cells = _cells(network, vectors, budget, library, below=below, samples=samples, note=note)
+                rows.append({"network": name, "block_size": size, "same": same, "accuracy": score, **cells})
     table = {f"{row['network']}, k = {row['block_size']}, same {row['same']}": _line(row) for row in rows}
     return {"benchmark": "blocks", "table": table, "library": library, "mhz": MHZ, "levels": LEVELS, "bits": BITS,
             "rows": rows}
@@ -97,7 +97,7 @@ def _budget(network: Network, period: float) -> int:
 
 
 def _cells(network: Network, vectors: Vectors, budget: int, library: str, *, below: Path, samples: int,
-           note: Callable[[str], None]) -> dict[str, Any]:
+           note: Callable[[str], None]) -> Mapping[str, Any]:
     made = generate(network, multipliers=budget, levels=LEVELS, clock_gating=True, objective="throughput")
     folder = made.write(below / f"{network.hash[:12]}-{budget}" / "design")
     figures = of_design(folder, folder.parent / library, library, mhz=MHZ, vectors=vectors, samples=samples, note=note)

@@ -111,6 +111,6 @@ def _blocks(path: str | None, names: tuple[str, ...], sizes: tuple[int, ...], sa
     """GRUs with blocks of 1 to 16 as standard cells, with the same multipliers and with the same period: area, energy
     of an inference, accuracy."""
     figures = blocks.measure(names, sizes, sames, **options, note=note)
-    show(figures, path)
+    show(dict(figures), path)
     if picture:
         picture.write_bytes(blocks.picture(figures))
