@@ -90,6 +90,10 @@ class Quantization(Table):
     joint_epochs: int = key(0, "epochs of ADMM towards weights that are both block-circulant and integers, before the "
                             "fine-tuning", low=1, high=10000, zero="none")
     finetune_rate: float = key(1e-3, "learning rate of the fine-tuning and of that ADMM", low=1e-8, high=10)
+    finetune_noise: float = key(0.0, "probability with which each bit of the weights is flipped in each forward pass "
+                                "of the fine-tuning; see faults.md", low=1e-9, high=0.5, zero="none")
+    finetune_clip: int = key(0, "bits by which the fine-tuning cuts the range of the weights, so that a flipped bit is "
+                             "less; their step is as many bits finer", low=1, high=6, zero="none")
 
 
 @dataclass(frozen=True)

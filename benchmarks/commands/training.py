@@ -3,11 +3,14 @@ from pathlib import Path
 
 import click
 
-from benchmarks import alternatives, campaign, defaults, digits, golden, results
+from benchmarks import alternatives, campaign, defaults, digits, faults, golden, results
 from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
 from circulant.sim.files.writing import atomic_bytes
+
+FAULTS = ("circuits", "blocks", "noise")
+"""Parts of the benchmark of faults."""
 
 main.add_command(campaign.command)
 add("digits", digits.measure, "The main job, from torch to Verilator.")
@@ -23,6 +26,16 @@ def _defaults(path: str | None, seeds: int, epochs: int, sets: tuple[str, ...]) 
     """Points lost by train_admm and train_direct with default settings, on small sets; goes on where it stopped."""
     show(defaults.measure(seeds=seeds, epochs=epochs, sets=sets or tuple(defaults.SETS),
                           note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("faults", epilog="Example: python -m benchmarks faults --json -")
+@click.option("--runs", default=1000, show_default=True, help="Under Verilator, of all designs together.")
+@click.option("--part", "parts", multiple=True, type=click.Choice(FAULTS), help="May be repeated.  [default: all]")
+@as_json
+def _faults(path: str | None, runs: int, parts: tuple[str, ...]) -> None:
+    """Wrong bits in memories: circuits beside golden, accuracy by block size, training against them; goes on where it
+    stopped."""
+    show(faults.measure(runs, parts or FAULTS), path)
 
 
 @main.command("results", epilog="Example: python -m benchmarks results --train --seeds 0 --only fsdd-gru")

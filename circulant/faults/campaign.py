@@ -5,7 +5,7 @@ Each draw is a line of a file, so that the same command goes on where one was in
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,8 +68,8 @@ class Draw(NamedTuple):
     seed: int
 
     def faults(self, network: Network) -> tuple[Any, ...]:
-        how: dict[str, Any] = {"count": 1} if self.rate is None else {"rate": self.rate}
-        return network.draw_faults(**how, seed=self.seed, memories=self.memories or None, kind=self.kind)
+        return network.draw_faults(rate=self.rate, count=1 if self.rate is None else None, seed=self.seed,
+                                   memories=self.memories or None, kind=self.kind)
 
 
 class Scored(NamedTuple):
@@ -157,8 +157,7 @@ def _read(path: Path, sha: str) -> Iterator[Scored]:
                                  where and tuple(where))
 
 
-@dataclass(frozen=True)
-class Simulated:
+class Simulated(NamedTuple):
     """Runs under Verilator.
 
     Parameters:
@@ -171,9 +170,6 @@ class Simulated:
     equal: int
     ends: dict[str, int]
     other_bits: int
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def played(run: Run, plan: Plan, count: int, others: int, show: Show = silent) -> Simulated:

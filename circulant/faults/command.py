@@ -2,7 +2,6 @@
 import base64
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -92,14 +91,14 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
     atomic_text(target / "faults.html", render(
         "faults.html", name=network.name, kind={"flip": "flipped bits"}.get(kind, f"bits {kind}"), bits=bits,
         memories=" and ".join(memories) or "all weights", words=metrics.words(figure["metric"]), shown=shown,
-        found=figure, simulated=simulated and simulated.as_json(), picture=base64.b64encode(drawn).decode(),
+        found=figure, simulated=simulated and simulated._asdict(), picture=base64.b64encode(drawn).decode(),
         command=f"circulant faults {folder}"))
-    result: dict[str, Any] = {"name": network.name, "network": network.hash, "kind": kind, "bits": bits,
+    result = {"name": network.name, "network": network.hash, "kind": kind, "bits": bits,
                               "memories": sorted(among), **figure,
-                              **({} if simulated is None else {"simulated": simulated.as_json()})}
+                              **({} if simulated is None else {"simulated": simulated._asdict()})}
     artifact.write_json(target / "faults.json", KIND, VERSION, result)
     said = [(f"rate {row['rate']:g}", row) for row in figure["rates"]]
-    said += [("one fault", figure["single"])] if "single" in figure else []
+    said += [("one fault", figure["single"]["all"])] if "single" in figure else []
     words = [f"{what}: {metrics.words(figure['metric'])} {shown(row['mean'])} ({shown(row['low'])} to "
              f"{shown(row['high'])}), from {shown(row['least'])} to {shown(row['most'])} in {row['draws']} draws"
              for what, row in said]

@@ -2,7 +2,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from matplotlib.figure import Figure
 
@@ -12,54 +12,99 @@ from circulant.report.plots import COLORS, png, style
 from circulant.sim import metrics
 from circulant.sim.golden.faults import FaultMemory
 
-__all__ = ["comma_separated", "picture", "summary"]
+__all__ = ["Summary", "comma_separated", "picture", "summary"]
+
+class Spread(TypedDict):
+    """The metric over some draws: mean with its interval, least and greatest; and what they have in common."""
+
+    draws: int
+    mean: float
+    low: float
+    high: float
+    least: float
+    most: float
+    rate: NotRequired[float]
+    memory: NotRequired[str]
+    bit: NotRequired[str]
+
+
+class Share(TypedDict):
+    """A share of draws with its interval."""
+
+    share: float
+    low: float
+    high: float
+
+
+class Worst(TypedDict):
+    """A bit whose flip costs most, and the metric with it."""
+
+    memory: str
+    word: int
+    bit: int
+    score: float
+
+
+class Single(TypedDict):
+    """Draws of one fault: the metric; the shares that change an output of the test set, and the metric."""
+
+    all: Spread
+    changed: Share
+    lost: Share
+    memories: list[Spread]
+    bits: list[Spread]
+    worst: list[Worst]
+
+
+class Summary(TypedDict):
+    """The figures of a campaign; ``score`` is the metric without faults."""
+
+    metric: str
+    score: float
+    confidence: float
+    rates: list[Spread]
+    single: NotRequired[Single]
+
 
 LISTED = 10
 """The most sensitive bits that are listed."""
 
 
-def summary(draws: Sequence[Scored], memories: Mapping[str, FaultMemory], metric: str, confidence: float
-            ) -> dict[str, Any]:
-    """The figures of a campaign.
-
-    Returns:
-        ``score`` without faults; by rate, memory and bit of a number mean, interval, worst and count; of single faults
-        also the shares that change an output of the test set, and the metric.
-    """
+def summary(draws: Sequence[Scored], memories: Mapping[str, FaultMemory], metric: str, confidence: float) -> Summary:
+    """The figures of a campaign, whose first draw has no fault."""
     true = draws[0].score
-    singles = [each for each in draws if each.where is not None]
+    singles = [(each, *each.where) for each in draws if each.where is not None]
     rates = sorted({each.draw.rate for each in draws[1:] if each.draw.rate is not None})
-    found: dict[str, Any] = {"metric": metric, "score": true, "confidence": confidence, "rates": [
-        {"rate": rate} | _spread([each for each in draws[1:] if each.draw.rate == rate], confidence)
+    found: Summary = {"metric": metric, "score": true, "confidence": confidence, "rates": [
+        {**_spread([each for each in draws[1:] if each.draw.rate == rate], confidence), "rate": rate}
         for rate in rates]}
     if singles:
         by_memory: dict[str, list[Scored]] = {}
         by_bit: dict[tuple[str, int], list[Scored]] = {}
-        for each in singles:
-            assert each.where is not None
-            memory = memories[each.where[0]]
-            by_memory.setdefault(each.where[0], []).append(each)
-            by_bit.setdefault((memory.array.rpartition(".")[2], each.where[2] % memory.width), []).append(each)
-        worst = sorted(singles, key=lambda each: -abs(each.score - true))[:LISTED]
-        found["single"] = _spread(singles, confidence) | {
-            "changed": _share([each.wrong > 0 for each in singles], confidence),
-            "lost": _share([each.score != true for each in singles], confidence),
-            "memories": [{"memory": name} | _spread(some, confidence) for name, some in sorted(by_memory.items())],
-            "bits": [{"bit": f"{array} bit {bit}"} | _spread(some, confidence)
+        for each, name, _, bit in singles:
+            by_memory.setdefault(name, []).append(each)
+            by_bit.setdefault((name.rpartition(".")[2], bit % memories[name].width), []).append(each)
+        alone, worst = [each for each, *_ in singles], sorted(singles, key=lambda each: -abs(each[0].score - true))
+        found["single"] = {
+            "all": _spread(alone, confidence),
+            "changed": _share([each.wrong > 0 for each in alone], confidence),
+            "lost": _share([each.score != true for each in alone], confidence),
+            "memories": [{**_spread(some, confidence), "memory": name} for name, some in sorted(by_memory.items())],
+            "bits": [{**_spread(some, confidence), "bit": f"{array} bit {bit}"}
                      for (array, bit), some in sorted(by_bit.items())],
-            "worst": [{"memory": each.where[0], "word": each.where[1], "bit": each.where[2], "score": each.score}
-                      for each in worst if each.where]}
+            "worst": [{"memory": name, "word": word, "bit": bit, "score": each.score}
+                      for each, name, word, bit in worst[:LISTED]]}
     return found
 
 
-def _spread(some: Sequence[Scored], confidence: float) -> dict[str, Any]:
+def _spread(some: Sequence[Scored], confidence: float) -> Spread:
     scores = [each.score for each in some]
     low, high = sampling.mean(scores, confidence)
     return {"draws": len(some), "mean": sum(scores) / len(scores), "low": low, "high": high,
             "least": min(scores), "most": max(scores)}
 
 
-def _share(some: Sequence[bool], confidence: float) -> dict[str, float]:
+def _share(some: Sequence[bool], confidence: float) -> Share:
     low, high = sampling.share(sum(some), len(some), confidence)
     return {"share": sum(some) / len(some), "low": low, "high": high}
 
@@ -74,7 +119,7 @@ def comma_separated(draws: Sequence[Scored]) -> str:
     return text.getvalue()
 
 
-def picture(found: dict[str, Any], draws: Sequence[Scored]) -> bytes:
+def picture(found: Summary, draws: Sequence[Scored]) -> bytes:
     """PNG data: the metric over the rate, each draw a dot, and the mean loss by bit of a number."""
     singles = found.get("single")
     figure = Figure(figsize=(10 if singles else 5.5, 3.4), layout="constrained")

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from circulant.progress import Show, silent
 from circulant.sim import artifact
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown
 from circulant.sim.passes.bitwidths import Widths
@@ -20,6 +21,7 @@ from circulant.sim.quantize.bitwidth_space import FIELDS
 from circulant.sim.quantize.evaluations import Evaluations
 from circulant.sim.quantize.quantize import calibrate, grids, quantize
 from circulant.sim.real.float_model import Model
+from circulant.sim.refusal import Refusal
 from circulant.training.loop.display import PHASES
 
 if TYPE_CHECKING:
@@ -99,19 +101,29 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
                                                       ports=_ports(table["dsp"])))
         picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), data, table)
         bits = picked.widths
+    if not table["finetune_epochs"] and (table["finetune_noise"] or table["finetune_clip"]):
+        raise Refusal("quantization.finetune_noise and finetune_clip need a fine-tuning that they act on, but "
+                      "quantization.finetune_epochs is 0; give it epochs, or leave them out")
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
-        forms = training.weight_formats(model, network)
+        known = {path: cut(grid, table["finetune_clip"]) for path, grid in grids(network).items()}
+        forms = {name: known[path] for name, path in training.golden_paths(model, network).items()}
         tuned = {"before": score(network, data)}
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
-            rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
+            rate=table["finetune_rate"], noise=table["finetune_noise"],
+            progress=lambda phase, epoch, epochs, metrics: show(
                 PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, "
                 f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)
-        peaks, bits = calibrate(reference, *seen), replace(bits, grids=grids(network))
+        peaks, bits = calibrate(reference, *seen), replace(bits, grids=known)
         network = quantize(reference, peaks, **bits.as_dict())
     return Golden(network, reference, picking, tuned, peaks.never)
+
+
+def cut(grid: WeightGrid, bits: int) -> WeightGrid:
+    """The grid of as many values in a range that is ``bits`` bits smaller."""
+    return replace(grid, form=replace(grid.form, frac=grid.form.frac + bits))
 
 
 def float_model(model: Any, data: "Dataset", name: str | None) -> Model:

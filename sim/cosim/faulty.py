@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.cosim import stimuli
-from circulant.sim.cosim.build import build
+from circulant.sim.cosim.build import Build, build
 from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.judge import check
 from circulant.sim.cosim.manifest import Manifest
@@ -46,11 +46,12 @@ class FaultBench:
     """The simulator of a design, and the sequences that each run plays, back to back after a reset.
 
     Parameters:
+        built: the simulator, which the cache keeps as long as this.
         true: outputs without faults.
     """
 
     manifest: Manifest
-    simulator: Path
+    built: Build
     true: Vectors
     patience: int
 
@@ -75,7 +76,7 @@ class FaultBench:
         tell("build", 0, 1)
         built = build(manifest, find(), poll=lambda: tell("build", 0, 1))
         tell("build", 1, 1)
-        return cls(manifest, built.folder, vectors, patience)
+        return cls(manifest, built, vectors, patience)
 
     def play(self, images: Mapping[str, str], expected: Integers | None = None) -> FaultRun:
         """A run with other images.
@@ -98,7 +99,7 @@ class FaultBench:
                 (folder / name).write_text(text)
             manifest = replace(self.manifest, images=tuple(
                 folder / image.name if image.name in images else image for image in self.manifest.images))
-            outcome = drive(manifest, find(), self.simulator, job, lambda stage, done, total: None)
+            outcome = drive(manifest, find(), self.built.folder, job, lambda stage, done, total: None)
         return self._judged(job, outcome, true, wanted)
 
     def _judged(self, job: Job, outcome: Outcome, true: Played, wanted: Played) -> FaultRun:

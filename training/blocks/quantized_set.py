@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import grids
@@ -21,17 +22,20 @@ from circulant.training.blocks.clone import clone, settle
 from circulant.training.blocks.fixed import integers
 from circulant.training.blocks.matrices import Matrix, constraint_of, matrices
 
-__all__ = ["QuantizedSet", "golden_paths", "quantized_set_of", "constrain_to_quantized", "nearest_quantized", "settled",
-           "weight_formats"]
+__all__ = ["QuantizedSet", "constrain_to_quantized", "flipped", "golden_paths", "nearest_quantized", "quantized_set_of",
+           "settled", "weight_formats"]
 
 ROLES = {"ih": "input_product", "hh": "recurrent_product", "hr": "projection"}
 """The golden matrix of each matrix of a recurrent layer."""
 
 
-def nearest_quantized(first: Tensor, grid: WeightGrid) -> Tensor:
+def nearest_quantized(first: Tensor, grid: WeightGrid, *, noise: float = 0.0) -> Tensor:
     """The first columns (groups, p, q, k) nearest to ``first`` whose spectra are of the grid; float64.
 
     The block rows of the grid are those of all groups; or those of one, where groups are positions of a kernel.
+
+    Parameters:
+        noise: the probability with which each bit of the spectra is flipped, as `Network.with_faults` flips it.
     """
     k, form = first.shape[-1], grid.form
     scale = torch.ones((), dtype=torch.float64, device=first.device)
@@ -39,8 +43,19 @@ def nearest_quantized(first: Tensor, grid: WeightGrid) -> Tensor:
         rows = torch.tensor(grid.row_shifts, dtype=torch.float64, device=first.device)
         scale = torch.exp2(rows).view(-1, first.shape[1], 1, 1)
     half = torch.fft.rfft(first.double() * scale)
-    re, im = (integers(part, form).double() * form.step for part in (half.real, half.imag))
+    re, im = (flipped(integers(part, form), form, noise).double() * form.step for part in (half.real, half.imag))
     return torch.fft.irfft(torch.complex(re, im), n=k) / scale
+
+
+def flipped(numbers: Tensor, form: Format, rate: float) -> Tensor:
+    """Integers of a format, each bit of which is flipped with the probability ``rate``, from torch's generator."""
+    if not rate:
+        return numbers
+    flips = torch.zeros_like(numbers)
+    for bit in range(form.width):
+        flips |= (torch.rand(numbers.shape, device=numbers.device) < rate).long() << bit
+    sign = 1 << (form.width - 1)
+    return (((numbers ^ flips) & ((1 << form.width) - 1)) ^ sign) - sign
 
 
 class QuantizedSet(BlockCirculant):
@@ -48,16 +63,19 @@ class QuantizedSet(BlockCirculant):
 
     Parameters:
         others: those of `BlockCirculant`.
+        noise: the probability with which a bit is flipped each time that they are read in training (RandBET, Stutz et
+            al., MLSys 2021); the gradient passes that too.
     """
 
     def __init__(self, rows: int, columns: int, block_size: int, groups: int = 1, kernel: tuple[int, ...] = (), *,
-                 grid: WeightGrid) -> None:
+                 grid: WeightGrid, noise: float = 0.0) -> None:
         super().__init__(rows, columns, block_size, groups, kernel)
-        self.grid = grid
+        self.grid, self.noise = grid, noise
 
     def settled(self, first: Tensor) -> Tensor:
         """The first columns that count, exactly; the gradient is that of ``first``."""
-        return nearest_quantized(first.detach(), self.grid).to(first.dtype) + (first - first.detach())
+        found = nearest_quantized(first.detach(), self.grid, noise=self.noise if self.training else 0.0)
+        return found.to(first.dtype) + (first - first.detach())
 
     def forward(self, first: Tensor) -> Tensor:
         return super().forward(self.settled(first))
@@ -66,15 +84,16 @@ class QuantizedSet(BlockCirculant):
         return f"{super().extra_repr()}, grid={self.grid}"
 
 
-def quantized_set_of(matrix: Matrix, block_size: int, grid: WeightGrid) -> QuantizedSet:
+def quantized_set_of(matrix: Matrix, block_size: int, grid: WeightGrid, noise: float = 0.0) -> QuantizedSet:
     """The joint set of a matrix, where its weight is."""
     made = QuantizedSet(matrix.groups * matrix.rows, matrix.columns, block_size, matrix.groups, matrix.kernel,
-                        grid=grid)
+                        grid=grid, noise=noise)
     return made.to(matrix.weight.device)
 
 
-def constrain_to_quantized(model: nn.Module, forms: Mapping[str, WeightGrid]) -> nn.Module:
-    """A deep copy whose matrices, by parameter name, are trained on the integers of a grid.
+def constrain_to_quantized(model: nn.Module, forms: Mapping[str, WeightGrid], *, noise: float = 0.0) -> nn.Module:
+    """A deep copy whose matrices, by parameter name, are trained on the integers of a grid, with ``noise`` in them as
+    `QuantizedSet` has it.
 
     Their first columns keep what is lost by rounding, so that many small steps of the optimizer come to one step of
     the grid.
@@ -87,7 +106,8 @@ def constrain_to_quantized(model: nn.Module, forms: Mapping[str, WeightGrid]) ->
             first = _first(matrix)
         if constraint is not None:
             parametrize.remove_parametrizations(matrix.module, matrix.tensor)
-        _parametrize(matrix, quantized_set_of(matrix, 1 if constraint is None else constraint.block_size, form), first)
+        _parametrize(matrix, quantized_set_of(matrix, 1 if constraint is None else constraint.block_size, form, noise),
+                     first)
     return model
 
 
@@ -99,7 +119,7 @@ def settled(model: nn.Module) -> nn.Module:
         if not isinstance(constraint, QuantizedSet):
             continue
         with torch.no_grad():
-            first = constraint.settled(_first(matrix))
+            first = constraint.eval().settled(_first(matrix))
         parametrize.remove_parametrizations(matrix.module, matrix.tensor)
         if constraint.block_size > 1:
             _parametrize(matrix, matrix.constraint(constraint.block_size), first)

@@ -27,7 +27,7 @@ SEEDS = {"joint": 4, "finetune": 5}
 
 def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, epochs: int, joint_epochs: int = 0,
              test: Given | None = None, task: Task | None = None, settings: TrainingSettings | None = None,
-             rate: float = 1e-3, progress: Show | None = None) -> nn.Module:
+             rate: float = 1e-3, noise: float = 0.0, progress: Show | None = None) -> nn.Module:
     """A copy of a trained model whose weights are integers of the formats, as good as training makes them.
 
     Parameters:
@@ -37,6 +37,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
         joint_epochs: of ADMM on dense weights, with the joint set of `Grid` in place of the block-circulant one, before
             the hard projection into it.
         epochs: of training inside the set, straight through the rounding.
+        noise: the probability with which each bit of the weights is flipped in each forward pass of these epochs.
         task: of the metric; None for that of the data set. The loss is the distance from the model's outputs.
         settings: batch, optimizer, ρ and the rest; the learning rate of both phases is ``rate``.
 
@@ -70,7 +71,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
                                               rho_max=s.rho_max, tolerance=s.tolerance, updates=joint_epochs,
                                               forms=forms))
         model = compress(free, sizes)
-    tuned = constrain_to_quantized(model, forms).to(where)
+    tuned = constrain_to_quantized(model, forms, noise=noise).to(where)
     if epochs:
         run("finetune", tuned, epochs)
     with torch.no_grad():

@@ -34,7 +34,7 @@ def test_a_campaign_is_the_mean_of_its_draws(call, made, tmp_path):
     found = figures(call, made, *options, "--out", out)
     network = circulant.Network.load(made)
     bits = sum(each.bits for name, each in network.memories.items() if name.endswith("weights"))
-    assert (found["bits"], found["single"]["draws"]) == (bits, 23)
+    assert (found["bits"], found["single"]["all"]["draws"]) == (bits, 23)
     rows = list(csv.DictReader((out / "draws.csv").read_text().splitlines()))
     assert len(rows) == 1 + 23 + 2 * 12 and float(rows[0]["score"]) == found["score"]
     often = [row for row in rows if row["rate"] == "0.05"]

@@ -223,3 +223,30 @@ def test_a_tensor_that_is_never_exercised_is_named(data):
 def test_no_setting_takes_more_than_32_bits(name):
     with pytest.raises(Refusal, match=rf"^experiment: quantization\.{name} must be .*, not 33$"):
         parse({"quantization": {name: 33}})
+
+
+def test_noise_in_the_fine_tuning_makes_flipped_bits_cost_less():
+    model, data = classified()
+    own = TABLE | {"finetune_epochs": 30, "finetune_rate": 0.01}
+    settings = training.TrainingSettings(batch_size=10)
+
+    def right(network):
+        x = network.integers(data.test_x)
+        return np.mean([(network.with_faults(network.draw_faults(rate=0.02, seed=seed)).run_integers(x).argmax(-1)
+                         == data.test_y).mean() for seed in range(40)])
+
+    torch.manual_seed(0)
+    plain = quantization.golden(model, data, own, settings=settings).network
+    own |= {"finetune_noise": 0.02, "finetune_clip": 1}
+    hard = quantization.golden(model, data, own, settings=settings).network
+    assert right(hard) > right(plain) + 0.02
+    for (path, one), other in zip(quantization.grids(plain).items(), quantization.grids(hard).values(), strict=True):
+        assert (other.form.width, other.form.frac) == (one.form.width, one.form.frac + 1), path
+
+
+@pytest.mark.parametrize("key", ["finetune_noise", "finetune_clip"])
+def test_noise_without_a_fine_tuning_is_refused(key):
+    model, data = classified()
+    with pytest.raises(Refusal, match=r"finetune_noise and finetune_clip need a fine-tuning that they act on, but "
+                       r"quantization\.finetune_epochs is 0; give it epochs, or leave them out"):
+        quantization.golden(model, data, TABLE | {key: 1})

@@ -22,6 +22,7 @@ from circulant.training.blocks.matrices import matrices
 from circulant.training.blocks.quantized_set import (
     QuantizedSet,
     constrain_to_quantized,
+    flipped,
     golden_paths,
     nearest_quantized,
     settled,
@@ -182,3 +183,37 @@ def product(grid, first, input, output, twiddle=16):
                    product=sums, output=output, twiddle_bits=twiddle, row_shifts=grid.grid.row_shifts)
     assert made.reach <= sums.hi, "no sum saturates"
     return made
+
+
+def test_flipped_bits_are_those_of_the_circuit_s_words():
+    torch.manual_seed(0)
+    form, numbers = Format(6, 5), torch.arange(-32, 32).repeat(2000)
+    found = flipped(numbers, form, 0.05)
+    assert found.min() >= form.lo and found.max() <= form.hi
+    differ = (numbers & 63) ^ (found & 63)
+    rates = [((differ >> bit) & 1).double().mean().item() for bit in range(6)]
+    assert np.allclose(rates, 0.05, atol=0.004), "each bit, the sign too, is as likely"
+    assert flipped(numbers, form, 0.0) is numbers
+    assert torch.equal(flipped(numbers, form, 1.0), -1 - numbers), "all bits"
+
+
+def test_noise_is_in_training_alone_and_the_gradient_passes_it():
+    torch.manual_seed(0)
+    grid = QuantizedSet(8, 8, 4, grid=WeightGrid(Format(8, 6)), noise=0.1)
+    first = torch.randn(grid.shape, requires_grad=True)
+    one, other = grid(first), grid(first)
+    assert not torch.equal(one, other), "each pass has faults of its own"
+    grid(first).sum().backward()
+    assert torch.allclose(first.grad, torch.full_like(first, 4.0)), "the gradient is that of the first columns"
+    grid.eval()
+    assert torch.equal(grid(first), grid(first))
+    clean = QuantizedSet(8, 8, 4, grid=grid.grid)
+    assert torch.equal(grid(first), clean(first))
+
+
+def test_what_is_settled_has_no_noise():
+    model = compress(nn.Sequential(nn.Linear(8, 8)), 4)
+    form = {"0.weight": WeightGrid(Format(8, 7))}
+    noisy = constrain_to_quantized(model, form, noise=0.3).train()
+    clean = constrain_to_quantized(model, form)
+    assert torch.equal(settled(noisy)[0].weight, settled(clean)[0].weight)
