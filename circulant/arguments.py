@@ -22,13 +22,15 @@ STEPS = ("train", "quantize", "generate", "simulate", "reload", "report")
 """Commands that go on with what the ones before them left in a run folder."""
 
 
-def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool = False
+def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool = False,
+         otherwise: Callable[..., int | None] = lambda source, **own: None
          ) -> Callable[[Callable[..., int]], click.Command]:
     """A command ``[EXPERIMENT] [--out DIR] [--set key=value …] [--json]`` whose function gets the run, the progress
     bars and ``as_json``.
 
     Options of its own are added above it and given by their names; one that trains also gets ``resume``, and one that
-    is ``sized`` takes --multipliers and --device, which are keys of the experiment.
+    is ``sized`` takes --multipliers and --device, which are keys of the experiment. What ``otherwise`` makes of the
+    name and the options, if that is not None, is done in place of a run.
     """
 
     def decorate(function: Callable[..., int]) -> click.Command:
@@ -44,6 +46,8 @@ def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool
         @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
                       help="Change a key of the experiment, for instance hardware.multipliers=32; may be repeated.")
         def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...], **own: Any) -> int:
+            if (code := otherwise(experiment, **own)) is not None:
+                return code
             if sized:
                 overrides += size(overrides, own.pop("multipliers"), own.pop("part"), own.get("target", "verilog"))
                 overrides += ("hardware.argmax=true",) if own.pop("argmax") else ()

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from circulant.arguments import say, step
 from circulant.exits import WRONG
+from circulant.inspection import inspected_file, is_model
 from circulant.progress import Bars, leads
 from circulant.run.run_folder import Run
 from circulant.sim.metrics import shown, words
@@ -35,15 +36,32 @@ def run(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
     return _verdict(simulated)
 
 
+def _of_file(source: str | None, shape: tuple[str, ...], output: str | None, *, as_json: bool) -> int | None:
+    if source is None or not is_model(source):
+        if shape or output is not None:
+            raise Refusal("--shape and --output must come with an ONNX file or a FILE.py:NAME, as an experiment's data "
+                          "says its shape; leave them out")
+        return None
+    return _say_parts(inspected_file(source, shape, output), as_json)
+
+
+@click.option("--shape", multiple=True, metavar="N,…", help="Shape of a sample, without the batch, of a model without "
+              "an experiment; of several inputs each.")
+@click.option("--output", metavar="NAME", help="Output to keep, of an ONNX file with several.")
 @step("Show how each part of the network is converted",
       "Show how each part of the experiment's network is converted, with its block size and the weights that padding "
-      "wastes.",
-      "circulant inspect mnist-lenet5 --set compression.block_size={fc1=64}")
-def inspect(this: Run, bars: Bars, as_json: bool) -> int:
+      "wastes. In place of EXPERIMENT may stand an ONNX file, or a class in a Python file.",
+      "circulant inspect mnist-lenet5 --set compression.block_size={fc1=64}",
+      "circulant inspect net.onnx", "circulant inspect net.py:Net --shape 1,16,65", otherwise=_of_file)
+def inspect(this: Run, bars: Bars, as_json: bool, **own: Any) -> int:
     from circulant.run import steps
 
     parts = steps.inspect(this, bars)
     bars.close()
+    return _say_parts(parts, as_json)
+
+
+def _say_parts(parts: Any, as_json: bool) -> int:
     say(parts.as_json(), as_json, str(parts))
     parts.require()
     if not parts.exportable:

@@ -19,6 +19,8 @@ def run(graph, x):
     values = {}
     for node in graph.nodes:
         given = [values[name] for name in node.inputs] or [x]
+        if isinstance(node, neutral.Input) and node.axes:
+            given = [x.permute(0, *(axis + 1 for axis in node.axes)).reshape(len(x), *node.sizes)]
         if isinstance(node, neutral.Move):
             flat = torch.cat([each.movedim(graph[name].batch, 0).flatten(1)
                               for name, each in zip(node.inputs, given, strict=True)], 1)

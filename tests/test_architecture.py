@@ -54,7 +54,8 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "share sweep explore estimate faults commands board_commands asic_command onnx_import cli __main__",
+                 "share sweep explore estimate faults inspection commands board_commands asic_command onnx_import cli "
+                 "__main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
                      "vectors golden configuration registers error quantize design exercise cosim",

@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = {"mnist_rnn": 4, "dpd_gru": 4, "autoencoder": 8, "resnet8": 1}
 """Samples of each, in their own sizes."""
 
-SMALL = {"silero": 12, "m5": 2, "rnnoise": 2, "sklearn_mlp": 30, "keras_gru": 8}
+SMALL = {"dlrm": 12, "deepspeech": 4, "crnn_ocr": 3, "silero": 12, "m5": 2, "rnnoise": 2, "sklearn_mlp": 30,
+         "keras_gru": 8}
 """Samples of those that come in a small size, too, which is simulated."""
 
 
@@ -70,7 +71,7 @@ def test_a_small_one_is_exact_in_simulation(name, tmp_path, monkeypatch):
         network.run(given), exact.run(given), error_bound(network, exact, given)))
     for each in network.outputs:
         assert (np.abs(golden[each].real - wanted[each]) <= bound[each] + 1e-9).all()
-    circulant.generate(network, multipliers=24).write("design")
+    circulant.generate(network, multipliers=48).write("design")
     found = icarus.run("design", network.vectors(given))
     assert found.mismatches == 0 and found.words >= sum(each.real.size for each in golden.values())
 

@@ -21,7 +21,7 @@ from circulant.training.capture.building import LONGEST, Builder
 from circulant.training.capture.graph import Output
 from circulant.training.capture.lowering import lower
 from circulant.training.capture.record import numbers_of, parts
-from circulant.training.capture.trace import capture, finite, inputs_of
+from circulant.training.capture.trace import capture, finite, inputs_of, typed
 
 __all__ = ["export", "reference"]
 
@@ -79,8 +79,10 @@ def _converted(model: nn.Module, sample: Any, name: str | None) -> tuple[Model, 
     kind = parametrize.type_before_parametrizations(model).__name__
     model = clone(model).cpu().double().eval()
     bad = finite(model)
-    given = {name: _sample(each) for name, each in inputs_of(model, sample).items()}
-    graph, report = capture(model, {name: torch.from_numpy(each) for name, each in given.items()})
+    samples = inputs_of(model, sample)
+    given = {name: _sample(each) for name, each in samples.items()}
+    tensors = {name: typed(model, each, torch.float64) for name, each in samples.items()}
+    graph, report = capture(model, tensors)
     report.require_exportable()
     assert graph is not None
     if bad:
@@ -89,7 +91,7 @@ def _converted(model: nn.Module, sample: Any, name: str | None) -> tuple[Model, 
     name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()[:LONGEST]
     lowered = lower(graph)
     result = lowered.model(name)
-    _compare(model, result, list(given.values()), graph.outputs)
+    _compare(model, result, list(tensors.values()), graph.outputs)
     values = {each.name: array for each, array in zip(result.inputs, given.values(), strict=True)}
     return result, lowered, values if len(values) > 1 else next(iter(values.values()))
 
@@ -105,7 +107,7 @@ def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:
     return array
 
 
-def _compare(model: nn.Module, result: Model, sample: list[NDArray[np.float64]], outputs: tuple[Output, ...]) -> None:
+def _compare(model: nn.Module, result: Model, sample: list[Tensor], outputs: tuple[Output, ...]) -> None:
     """Check that the reference computes what torch computes; ``model`` is in double precision.
 
     Raises:
@@ -114,9 +116,10 @@ def _compare(model: nn.Module, result: Model, sample: list[NDArray[np.float64]],
     if any(each.flow.grid is not None for each in result.inputs):
         sample = [each[:COMPARED] for each in sample]  # Windows of images take much memory.
     with torch.no_grad(), numbers_of(torch.float64), parametrize.cached():
-        wanted = [part for part in parts(model(*map(torch.from_numpy, sample))) if part is not None]
+        wanted = [part for part in parts(model(*sample)) if part is not None]
     names = (each.name for each in result.inputs)
-    found = result.run(dict(zip(names, sample, strict=True)) if len(sample) > 1 else sample[0])
+    arrays = [each.double().numpy() for each in sample]
+    found = result.run(dict(zip(names, arrays, strict=True)) if len(arrays) > 1 else arrays[0])
     for name, output, tensor in zip(result.outputs, outputs, wanted, strict=True):
         _compare_output(found[name] if len(outputs) > 1 else found, tensor.movedim(output.batch, 0).numpy(), output)
 

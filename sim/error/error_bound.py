@@ -62,7 +62,7 @@ def error_bound(network: Network, model: Model, x: ArrayLike | Mapping[str, Arra
         every = _bounds(network, model, check_all(f"Inputs of network {network.name!r}", network.inputs, given))
         return every if len(every) > 1 else every[network.exit]
     assert not isinstance(x, Mapping)
-    exact = check_data(f"Inputs of network {network.name!r}", x, network.flow, network.shape)
+    exact = check_data(f"Inputs of network {network.name!r}", x, network.flow, network.shape, network.entry.axes)
     known = network.lengths(exact, lengths)
     if known is None:
         return _of_one(network, model, exact)

@@ -205,7 +205,7 @@ class Network(Graph):
             Refusal: as `check_data`.
         """
         return self.input_format.quantize(check_data(
-            f"Inputs of network {self.name!r}", x, self.flow, self.shape))
+            f"Inputs of network {self.name!r}", x, self.flow, self.shape, self.entry.axes))
 
     def all_integers(self, x: Mapping[str, ArrayLike]) -> dict[str, Integers]:
         """Real inputs by name as `integers` of each.

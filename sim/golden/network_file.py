@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Integers
-from circulant.sim.files.schema import SHA, WAY_OUT, Flag, Kinds, Later, Listing, Table, differing, shown
+from circulant.sim.files.schema import SHA, WAY_OUT, Flag, Int, Kinds, Later, Listing, Table, differing, shown
 from circulant.sim.golden import version4
 from circulant.sim.kinds.registry import KINDS, entries, layer_from_json
 from circulant.sim.passes.bases import layer_arrays
@@ -25,7 +25,8 @@ __all__ = ["KIND", "NETWORK", "NODE", "VERSION", "arrays_of", "body", "read", "w
 
 KIND, VERSION = "circulant-network", 5
 
-_INPUT = Table({"name": NAME, "size": SIZE, "sequence": Flag(), "shape": Listing(SIZE, most=3)}, {"grid": GRID})
+_INPUT = Table({"name": NAME, "size": SIZE, "sequence": Flag(), "shape": Listing(SIZE, most=3)},
+               {"grid": GRID, "axes": Listing(Int(0, 2), 2, 3)})
 
 NODE = Later(lambda: Kinds("kind", entries(KINDS, {"sources": Listing(NAME, 1, 64)})))
 
@@ -47,7 +48,7 @@ def body(network: "Network") -> dict[str, Any]:
 def _as_json(given: Input) -> dict[str, Any]:
     grid = {} if given.flow.grid is None else {"grid": list(given.flow.grid)}
     return {"name": given.name, "size": given.flow.size, **grid, "sequence": given.flow.sequence,
-            "shape": list(given.shape)}
+            "shape": list(given.shape), **({"axes": list(given.axes)} if given.axes else {})}
 
 
 def arrays_of(network: "Network") -> dict[str, Integers]:
@@ -96,6 +97,7 @@ def read(folder: str | Path, make: "type[Network]") -> "Network":
 
 def _network(said: dict[str, Any], arrays: Arrays, make: "type[Network]") -> "Network":
     inputs = tuple(Input(entry["name"], Flow(entry["size"], read_grid(entry) if "grid" in entry else None,
-                                             entry["sequence"]), tuple(entry["shape"])) for entry in said["inputs"])
+                                             entry["sequence"]), tuple(entry["shape"]), tuple(entry.get("axes", ())))
+                   for entry in said["inputs"])
     nodes = tuple(Node(layer_from_json(entry, arrays), tuple(entry["sources"])) for entry in said["nodes"])
     return make(said["name"], inputs, nodes, tuple(said["outputs"]), ragged=said.get("ragged", False))

@@ -48,7 +48,7 @@ class Model(Graph):
             every = computed(self, given, tap)
             return every if len(every) > 1 else every[self.exit]
         assert not isinstance(x, Mapping)
-        values = check_data(what, x, self.flow, self.shape)
+        values = check_data(what, x, self.flow, self.shape, self.entry.axes)
         if lengths is None:
             return self.compute(values, tap)
         steps = check_lengths(what, lengths, values.shape)

@@ -49,20 +49,22 @@ def check_all(what: str, inputs: Sequence[Any], data: Mapping[str, ArrayLike]) -
         raise Refusal(f"{what} must be of {', '.join(names)}, not of {', '.join(data)}; give those of each input by "
                       "its name")
     found = {each.name: check_data(f"{what} {each.name!r}" if len(names) > 1 else what, data[each.name], each.flow,
-                                   each.shape) for each in inputs}
+                                   each.shape, each.axes) for each in inputs}
     if len({len(each) for each in found.values()}) > 1:
         raise Refusal(f"{what} must be as many samples of each input, not "
                       f"{', '.join(str(len(each)) for each in found.values())}; give the same of all")
     return found
 
 
-def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = ()) -> Reals:
+def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = (), axes: tuple[int, ...] = ()
+               ) -> Reals:
     """The data (N, T, size) of sequences or (N, size) of vectors as an array, that of images pixel by pixel.
 
     Parameters:
         flow: what the data is.
         shape: of a sample as the data have it, where that is neither the vector nor the sequence; that of an image is
             (channels, height, width) or (channels, length), and axes of one element may be left out.
+        axes: see `circulant.sim.shape.graph.Input`.
 
     Raises:
         Refusal: when it is empty or of another shape.
@@ -73,11 +75,14 @@ def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = 
         if not values.size or [size for size in given if size > 1] != [size for size in shape if size > 1]:
             raise Refusal(f"{what} must have the shape (N, {', '.join(map(str, shape))}) and be not empty, not "
                           f"{values.shape}; rearrange the axes")
+        if axes:
+            values = values.reshape(len(values), *shape).transpose(0, *(axis + 1 for axis in axes))
+            shape = tuple(shape[axis] for axis in axes)
         return pixels(values, shape)
     if shape and values.ndim > 1 and values.size and given == shape:
         values = values.reshape(len(values), -1, inputs) if sequence else values.reshape(len(values), -1)
     if values.ndim != 2 + sequence or values.shape[-1] != inputs or not values.size:
-        axes = f"(N, T, {inputs})" if sequence else f"(N, {inputs})"
-        axes = f"{axes} or (N, {', '.join(map(str, shape))})" if shape else axes
-        raise Refusal(f"{what} must have the shape {axes} and be not empty, not {values.shape}; rearrange the axes")
+        words = f"(N, T, {inputs})" if sequence else f"(N, {inputs})"
+        words = f"{words} or (N, {', '.join(map(str, shape))})" if shape else words
+        raise Refusal(f"{what} must have the shape {words} and be not empty, not {values.shape}; rearrange the axes")
     return values

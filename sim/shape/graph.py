@@ -35,11 +35,14 @@ class Input:
         flow: what comes.
         shape: of a sample as data have it, where that is neither the vector nor the sequence: (channels, height, width)
             or (channels, length) of an image, the axes of a vector of all its values.
+        axes: of an image whose data has them in another order: for channels, height and width, or channels and length,
+            the axis of ``shape``.
     """
 
     name: str
     flow: Flow
     shape: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

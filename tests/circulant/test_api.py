@@ -35,7 +35,8 @@ DATA = circulant.Dataset("mine", X, Y, X, Y, classes=2)
     (lambda: circulant.generate(NETWORK, multipliers="many"), "an integer as multipliers, not 'many'"),
     (lambda: circulant.verify("design", X), "verify must be given a Vectors or a text or a Path as vectors, not a "
      "numpy array; make them with Network.vectors"),
-    (lambda: circulant.inspect(MODEL, {"a": X}), "inspect must be given an array of numbers as sample, not a dict"),
+    (lambda: circulant.inspect(MODEL, {"a": X}), "The sample must be of the inputs of the model, input, not of a; "),
+    (lambda: circulant.inspect(MODEL, "a"), "inspect must be given an array of numbers as sample, not 'a'"),
     (lambda: circulant.inspect(NETWORK, X), "inspect must be given a Module as model, not a Network; give a "
      "torch.nn.Module"),
     (lambda: circulant.compress(MODEL, blocksize=8), "did you mean 'block_size'?"),

@@ -90,12 +90,17 @@ def getitem(call: Call) -> Any:
     return found
 
 
-def indexing(key: Any) -> str:
-    """Why an index is refused."""
+def indexing(key: Any, *, recurrent: bool = True) -> str:
+    """Why an index is refused.
+
+    Parameters:
+        recurrent: whether there is a recurrent layer, whose last step may be meant.
+    """
     def text(part: Any) -> str:
         if not isinstance(part, slice):
             return "…" if part is ... else str(part)
         return ":".join("" if end is None else str(end) for end in (part.start, part.stop))
 
     words = ", ".join(map(text, key if isinstance(key, tuple) else (key,)))
-    return f"indexing with [{words}] is not supported; {LAST_STEP}"
+    way = LAST_STEP if recurrent else "take a range of the features, or a mean or maximum over the steps"
+    return f"indexing with [{words}] is not supported; {way}"

@@ -69,7 +69,7 @@ class Builder:
             assert form.flow is not None
             plain = form.flow.grid is None and len(entry.sizes) == 1 + form.flow.sequence and form.shape == entry.sizes
             shape = () if plain else form.shape if form.flow.grid else entry.sizes
-            inputs.append(Input(entries[entry.name], form.flow, shape))
+            inputs.append(Input(entries[entry.name], form.flow, entry.given or shape, entry.axes))
         for make, sources in self._made:
             layer = make()
             taken = tuple(entries.get(source, source) for source in sources)

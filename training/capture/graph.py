@@ -42,7 +42,15 @@ class Node:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Input(Node):
-    """The data."""
+    """The data.
+
+    Parameters:
+        axes: for each axis of a sample that of the data, where these are others.
+        given: the shape of a sample as the data has it then.
+    """
+
+    axes: tuple[int, ...] = ()
+    given: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -220,7 +228,7 @@ class Graph:
         return {each.node for each in self.outputs}
 
     @property
-    def inputs(self) -> list[Node]:
+    def inputs(self) -> list[Input]:
         """The inputs in the order of the model."""
         return [node for node in self.nodes if isinstance(node, Input)]
 

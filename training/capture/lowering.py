@@ -106,6 +106,8 @@ def _(node: neutral.Pair, to: Builder) -> Stream | None:
     if len(set(images)) > 1 and None not in [stream.form.flow for stream in pair]:
         pair[images.index(True)] = to.taken(node, images.index(True))
     one, other = pair if isinstance(node, neutral.Subtract) else sorted(pair, key=to.behind, reverse=True)
+    if one.form.flow is None and other.form.flow is None:
+        one.form.become(np.arange(one.order.size).reshape(node.sizes), images=len(node.sizes) > 2)
     for form, known in ((one.form, other.form), (other.form, one.form)):
         if form.flow is None:
             form.flow, form.shape = known.flow, known.shape

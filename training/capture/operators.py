@@ -9,6 +9,7 @@ from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.capture import activations, arithmetic, axes, layers
 from circulant.training.capture.call import Call, Unsupported, Value
 from circulant.training.capture.cells import cell
+from circulant.training.capture.lookup import embedding, integer, products
 from circulant.training.capture.loops import CELLS
 
 __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
@@ -53,7 +54,7 @@ Handler = Callable[[Call], Value | list[Value]]
 
 MODULES: dict[type[nn.Module], Handler] = {
     **activations.MODULES,
-    nn.Linear: layers.linear, nn.Conv1d: layers.conv, nn.Conv2d: layers.conv,
+    nn.Linear: layers.linear, nn.Embedding: embedding, nn.Conv1d: layers.conv, nn.Conv2d: layers.conv,
     **dict.fromkeys(layers.RECURRENT, layers.recurrent), **dict.fromkeys(CELLS, cell),
     nn.BatchNorm1d: layers.batch_norm, nn.BatchNorm2d: layers.batch_norm,
     **dict.fromkeys((nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d), layers.pool),
@@ -66,6 +67,7 @@ MODULES: dict[type[nn.Module], Handler] = {
 
 FUNCTIONS: dict[str, Handler] = {
     **activations.FUNCTIONS, **arithmetic.FUNCTIONS, "glu": arithmetic.glu,
+    **dict.fromkeys(("long", "int"), integer), **dict.fromkeys(("bmm", "matmul"), products),
     "mean": axes.mean, "dropout": _dropout, "getitem": axes.getitem,
     "pack_padded_sequence": axes.pack, "pad_packed_sequence": axes.unpack,
     **dict.fromkeys(("max", "amax"), axes.maximum), "sum": axes.total,

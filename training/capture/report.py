@@ -1,6 +1,6 @@
 """Fate of each part of a model: the report that a user reads before any work starts."""
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from circulant.sim.refusal import Refusal
@@ -21,6 +21,13 @@ STATUSES = {
 """The fates of a part of a model."""
 
 
+CAUSES = 9
+"""Causes that a refusal names."""
+
+NAMED = 3
+"""Parts of a model that a refusal names for a cause."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One node of a model.
@@ -38,6 +45,21 @@ class Entry:
     status: str
     note: str = ""
     shape: str = ""
+
+
+def _grouped(entries: tuple[Entry, ...]) -> str:
+    """Entries of one cause together, the commonest causes first; no more than `CAUSES` of them."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        causes.setdefault((entry.kind, entry.note), []).append(entry.name)
+    common = sorted(causes.items(), key=lambda cause: -len(cause[1]))
+    texts = []
+    for (kind, note), names in common[:CAUSES]:
+        what = f"{f'{len(names)} × ' if len(names) > 1 else ''}{kind}"
+        more = f" and {len(names) - NAMED} more" * (len(names) > NAMED)
+        texts.append(f"{', '.join(names[:NAMED])}{more} ({': '.join(filter(None, (what, note)))})")
+    left = sum(len(names) for _, names in common[CAUSES:])
+    return ", ".join([*texts, *([f"and {left} for other reasons"] if left else [])])
 
 
 @dataclass(frozen=True)
@@ -83,9 +105,7 @@ class ConversionReport:
         """
         if refused := self.of("refused"):
             count = "1 part of the model cannot" if len(refused) == 1 else f"{len(refused)} parts of the model cannot"
-            parts = ", ".join(f"{entry.name} ({f'{entry.kind}: ' if entry.kind else ''}{entry.note})"
-                              for entry in refused)
-            raise Refusal(f"{count} be converted: {parts}")
+            raise Refusal(f"{count} be converted: {_grouped(refused)}")
 
     def require_exportable(self) -> None:
         """
@@ -94,10 +114,9 @@ class ConversionReport:
         """
         self.require()
         if beyond := self.of("captured"):
-            names = ", ".join(f"{entry.name} ({entry.kind})" if entry.note.endswith(NO_LAYER) else
-                              f"{entry.name} ({entry.kind}: {entry.note})" for entry in beyond)
+            plain = tuple(replace(entry, note="") if entry.note.endswith(NO_LAYER) else entry for entry in beyond)
             raise Refusal(f"The golden model must have a layer for everything that is exported, but has none for "
-                          f"{names}; build the model from the layers of docs/models.md that export")
+                          f"{_grouped(plain)}; build the model from the layers of docs/models.md that export")
 
     def as_json(self) -> dict[str, Any]:
         """Plain values: model, ok, exportable, and the entries in their order."""

@@ -15,6 +15,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.capture.graph import Graph
 from circulant.training.capture.loops import unlooped
+from circulant.training.capture.merging import unmerged
 from circulant.training.capture.operators import MODULES, problem_of
 from circulant.training.capture.record import Record, Ref, record, refs
 from circulant.training.capture.report import ConversionReport, Entry
@@ -22,7 +23,7 @@ from circulant.training.capture.walk import Walk, kind_of
 from circulant.training.models.cells import Recurrent
 from circulant.training.models.quantizer import Quantizer
 
-__all__ = ["Captured", "capture", "finite", "inputs_of", "inspect"]
+__all__ = ["Captured", "capture", "finite", "inputs_of", "inspect", "typed"]
 
 
 class Captured(NamedTuple):
@@ -106,13 +107,19 @@ def capture(model: nn.Module, sample: Any) -> Captured:
     # Without lengths, which the training gives to a model that asks for them, all steps of a sequence are valid.
     lengths = {"lengths": None} if "lengths" in signature(model.forward).parameters else {}
     number = next(parameter.dtype for parameter in (*model.parameters(), torch.zeros(())))
-    rows = {name: (each[:2] if len(each) > 1 else each.repeat(2, *(1,) * (each.ndim - 1))).to(number, copy=True)
+    rows = {name: typed(model, (each[:2] if len(each) > 1 else each.repeat(2, *(1,) * (each.ndim - 1))).clone(), number)
             for name, each in samples.items()}
     done = record(model, leaves, rows, **lengths)
     _check_features(done, list(samples.values()))
     if done.problem:
         return Captured(None, _refused(title, leaves, done.problem))
-    return Captured(*Walk(model, done if done.failure else unlooped(done), title).run())
+    return Captured(*Walk(model, done if done.failure else unmerged(unlooped(done)), title).run())
+
+
+def typed(model: nn.Module, sample: Tensor, number: torch.dtype) -> Tensor:
+    """A sample in the type of the model's numbers; integers stay where there are tables that they may be for."""
+    tables = any(isinstance(module, nn.Embedding) for module in model.modules())
+    return sample.long() if tables and not sample.is_floating_point() else sample.to(number)
 
 
 def _refused(title: str, leaves: dict[str, nn.Module], problem: str) -> ConversionReport:

@@ -11,13 +11,14 @@ from circulant.training.capture.arithmetic import CONSTANTS
 from circulant.training.capture.axes import indexing
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
 from circulant.training.capture.cells import LOOPED
-from circulant.training.capture.graph import Constant, Function, Graph, Input, Move, Node, Output
+from circulant.training.capture.graph import Constant, Function, Graph, Input, Move, Node, Output, Recurrent
 from circulant.training.capture.loops import CELLS
 from circulant.training.capture.lowering import judged
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
 from circulant.training.capture.record import Record, Ref, Step, mapped, parts
 from circulant.training.capture.report import NO_LAYER, ConversionReport, Entry
 from circulant.training.capture.simplify import simplify
+from circulant.training.capture.turning import turned
 
 __all__ = ["Walk", "kind_of"]
 
@@ -72,9 +73,11 @@ class Walk:
 
     def _finish(self, graph: Graph) -> Graph | None:
         graph, notes = simplify(graph)
+        graph, more = turned(graph)
+        notes |= more
         left = {node.name for node in graph.nodes if not isinstance(node, Move)}
         builder, sizes = judged(graph), _sizes(self.model)
-        absent = builder.problems
+        absent, recurrent = builder.problems, any(isinstance(node, Recurrent) for node in graph.nodes)
         notes |= {name: note for name, note in builder.notes.items() if name not in notes}
         for name in absent.keys() - self.entries.keys():
             self._note(name, "input", "captured", "", None)
@@ -84,7 +87,7 @@ class Walk:
                 status, note = "captured", absent[name]
                 if entry.kind == "getitem" and note == NO_LAYER:
                     step = next(step for step in self.record.steps if step.name == name)
-                    status, note = "refused", indexing(step.args[1])
+                    status, note = "refused", indexing(step.args[1], recurrent=recurrent)
             elif name in notes and name not in left:
                 status = "skipped" if note.startswith("dropped") else "folded"
             texts = sizes.get(name) if name in left else "", notes.get(name) if name in absent else "", note
@@ -129,7 +132,8 @@ class Walk:
             except Unsupported as reason:
                 problem = str(reason)
             else:
-                done = name in self.nodes or (isinstance(values, Value) and _moves(values, taken[0], name)) or (
+                made = any(each == name or each.startswith(f"{name}.") for each in self.nodes)
+                done = made or (isinstance(values, Value) and _moves(values, taken[0], name)) or (
                     isinstance(values, list) and name in values[0].path)
                 note = ("" if done else "without effect in evaluation" if step.module else
                         "it moves the batch only" if isinstance(values, Value) and name in values.path else

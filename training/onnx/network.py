@@ -29,6 +29,9 @@ NAMED = 3
 class OnnxNetwork(nn.Module):
     """The function of an ONNX graph. Modules are called after their nodes; see docs/onnx.md for what is known.
 
+    Members:
+        taken: the shape of inputs that the file, or the sample, said.
+
     Raises:
         Refusal: naming the operators that are not known, the commonest first; as the nodes themselves.
     """
@@ -37,6 +40,8 @@ class OnnxNetwork(nn.Module):
         super().__init__()
         _check_operators(graph)
         self._input, self._output, self._steps = graph.input, graph.output, list[tuple[OnnxNode, str, Call]]()
+        shape = list(graph.shapes[graph.input])
+        self.taken = (shape.pop(graph.batch or 0), *shape)
         self.batch, batch = graph.batch, {graph.input: graph.batch or 0}
         for node in graph.nodes:
             name, module = "", made(graph, node)
@@ -113,9 +118,9 @@ def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quant
     """
     sample = None if sample_inputs is None else np.asarray(sample_inputs, np.float32)
     graph = load(path, None if sample is None else sample.shape, quantizers=quantizers, output=output)
-    model = OnnxNetwork(graph).eval()
-    shape = list(graph.shapes[graph.input])
-    x = _like(sample, (shape.pop(graph.batch or 0), *shape))
+    model = OnnxNetwork(graph)
+    model.eval()
+    x = _like(sample, model.taken)
     try:
         with torch.no_grad():
             got = model(torch.tensor(x.copy())).numpy()

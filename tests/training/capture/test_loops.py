@@ -93,7 +93,7 @@ def begun(m, x):
 @pytest.mark.parametrize("run", [fed_back, changed, begun, lambda m, x: m.fc(m.cell(x[:, 0]))])
 def test_loops_that_are_none_of_a_layer_are_refused(run):
     model = Net(run, cell=nn.GRUCell(3, 4), back=nn.Linear(4, 3), fc=nn.Linear(4, 2))
-    with pytest.raises(Refusal, match=r"cell \(GRUCell: it must go through all steps from the first on, from a state "
+    with pytest.raises(Refusal, match=r"GRUCell: it must go through all steps from the first on, from a state "
                                       "of zeros, and with the state that the step before gave"):
         export(model, torch.randn(9, 6, 3))
 

@@ -49,3 +49,13 @@ def test_a_report_is_its_entries():
     made = report("converted", "skipped", "converted")
     assert [entry.name for entry in made] == ["n0", "n1", "n2"]
     assert [entry.name for entry in made.of("converted")] == ["n0", "n2"]
+
+
+def test_equal_causes_stand_together_the_commonest_first():
+    entries = [Entry(f"a{n}", "Conv2d", "refused", "no dilation; leave it out") for n in range(5)]
+    entries += [Entry("b", "erf", "refused", "not supported"), Entry("forward", "", "refused", "it is wrong")]
+    with pytest.raises(Refusal, match=r"^7 parts of the model cannot be converted: a0, a1, a2 and 2 more \(5 × Conv2d: "
+                                      r"no dilation; leave it out\), b \(erf: not supported\), forward \(it is w"):
+        ConversionReport("Net", tuple(entries[5:] + entries[:5])).require()
+    with pytest.raises(Refusal, match=r"p8 \(x: 8\), and 3 for other reasons$"):
+        ConversionReport("Net", tuple(Entry(f"p{n}", "x", "refused", str(n)) for n in range(12))).require()

@@ -1,0 +1,84 @@
+"""Images that are read in another order than the data says, so that nothing has to be moved."""
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from circulant.sim.golden.network import Network
+from circulant.training import compress, export, inspect, reference
+from tests.modules import Net
+
+
+def kinds(model, x):
+    """The kinds of the reference's layers, which has been compared with torch, and of its input the axes."""
+    exact = reference(model, x)
+    return exact.entry.axes, [node.layer.kind for node in exact.nodes]
+
+
+def conv(*sizes, **more):
+    return nn.Conv2d(*sizes, **more)
+
+
+COLUMNS = {
+    "channels first": (lambda m, x: m.rnn(torch.relu(m.conv(x)).permute(0, 3, 1, 2).flatten(2))[0], (1, 6, 9)),
+    "pixels first": (lambda m, x: m.rnn(torch.relu(m.conv(x)).permute(0, 3, 2, 1).flatten(2))[0], (1, 6, 9)),
+    "pooled and scaled": (lambda m, x: m.rnn((torch.tanh(m.norm(m.conv(x))) * 2).permute(0, 3, 1, 2).flatten(2))[0],
+                          (1, 6, 9)),
+}
+
+
+@pytest.mark.parametrize("block_size", [1, 4])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_become_steps_where_rows_and_columns_are_exchanged(name, block_size):
+    torch.manual_seed(0)
+    run, shape = COLUMNS[name]
+    model = Net(run, conv=conv(1, 4, (3, 5), padding=(1, 2)), norm=nn.BatchNorm2d(4),
+                rnn=nn.GRU(24, 8, batch_first=True)).eval()
+    model.norm.running_var = torch.rand(4) + 0.5
+    model = compress(model, {"conv": block_size, "rnn": block_size})
+    x = torch.randn(3, *shape)
+    axes, found = kinds(model, x)
+    assert (axes, found[0], found[-2:]) == ((0, 2, 1), "conv", ["flatten", "gru"])
+    assert any("rows and columns exchanged" in entry.note for entry in inspect(model, x))
+
+
+def test_a_single_row_gives_a_step_for_each_pixel():
+    model = Net(lambda m, x: m.rnn(m.conv(x).squeeze(2).permute(0, 2, 1))[0], conv=conv(2, 3, (4, 3), stride=(1, 2)),
+                rnn=nn.GRU(3, 4, batch_first=True)).eval()
+    assert kinds(model, torch.randn(3, 2, 4, 9)) == ((0, 2, 1), ["conv", "flatten", "gru"])
+
+
+def test_images_whose_rows_are_steps_and_sums_over_pixels_stay():
+    rows = Net(lambda m, x: m.rnn(m.conv(x).permute(0, 2, 1, 3).flatten(2))[0], conv=conv(1, 2, 3),
+               rnn=nn.GRU(8, 4, batch_first=True)).eval()
+    assert kinds(rows, torch.randn(3, 1, 7, 6))[0] == ()
+    both = Net(lambda m, x: (m.rnn((y := m.conv(x)).permute(0, 3, 1, 2).flatten(2))[0], m.fc(y.mean((2, 3)))),
+               conv=conv(1, 2, 3), rnn=nn.GRU(10, 4, batch_first=True), fc=nn.Linear(2, 3)).eval()
+    assert reference(both, torch.randn(3, 1, 7, 6)).inputs[0].axes == (0, 2, 1)
+
+
+LAST = {
+    "images": (lambda m, x: m.conv2(x.permute(0, 3, 1, 2)).mean((2, 3)), (5, 6, 2), (2, 0, 1)),
+    "signals": (lambda m, x: m.conv1(x.transpose(1, 2)).mean(2), (9, 2), (1, 0)),
+    "signals of one column": (lambda m, x: m.tall(x.permute(0, 2, 1).unsqueeze(-1)).mean((2, 3)), (9, 2), (1, 0)),
+}
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_channels_that_come_last_are_read_so(name, tmp_path):
+    run, shape, axes = LAST[name]
+    model = Net(run, conv2=conv(2, 3, 3), conv1=nn.Conv1d(2, 3, 3), tall=conv(2, 3, (3, 1))).eval()
+    x = torch.randn(5, *shape)
+    assert kinds(model, x)[0] == axes
+    network = export(model, x)
+    network.save(tmp_path)
+    again = Network.load(tmp_path)
+    assert (again.entry, again.hash) == (network.entry, network.hash)
+    np.testing.assert_array_equal(again.vectors(x.numpy()).inputs, network.vectors(x.numpy()).inputs)
+    assert network.vectors(x.numpy()).inputs.shape == (5, 30 if len(shape) > 2 else 9, 2)
+
+
+def test_an_input_that_others_take_in_its_own_order_stays():
+    model = Net(lambda m, x: m.conv(x.transpose(1, 2)).mean(2) + m.rnn(x)[0][:, -1], conv=nn.Conv1d(2, 3, 3),
+                rnn=nn.GRU(2, 3, batch_first=True)).eval()
+    assert all(each.status != "refused" for each in inspect(model, torch.randn(3, 9, 2)))

@@ -1,0 +1,129 @@
+"""Images whose axes the data has in another order: it is read in the order that layers take, so that nothing is moved.
+
+Where the columns of images become steps, rows and columns are exchanged, windows with them: a step then leaves with its
+last pixel. Where data has the channels last, pixels come as they lie.
+"""
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from circulant.sim.shape.window import Flow
+from circulant.training.blocks.blocks import BlockCirculant
+from circulant.training.capture.graph import Conv, Function, Graph, Input, Move, Node, Pair, Pool, Reduce, Scale
+from circulant.training.capture.streams import flattening
+
+__all__ = ["turned"]
+
+IMAGES = (Conv, Pool, Function, Scale, Pair)
+"""Nodes that give images of images."""
+
+
+def turned(graph: Graph) -> tuple[Graph, dict[str, str]]:
+    """The graph with such inputs, and notes on what is taken otherwise than a model says."""
+    notes: dict[str, str] = {}
+    for entry in graph.inputs:
+        graph = _channels_last(graph, entry, notes)
+        graph = _columns_first(graph, graph[entry.name], notes)
+    return graph, notes
+
+
+def _channels_last(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:
+    """The graph whose input is what one permutation makes of it, where convolutions and poolings take that alone."""
+    users: list[Any] = graph.users(entry.name)
+    if not users or entry.name in graph.ends or torch.Size(users[0].sizes).numel() != torch.Size(entry.sizes).numel():
+        return graph
+    first = users[0]
+    if not all(isinstance(user, Move) and user.inputs == (entry.name,) and user.batch == 0 and torch.equal(
+            user.places, first.places) for user in users):
+        return graph
+    numbers = torch.arange(first.places.numel()).view(entry.sizes)
+    axes = next((axes for axes in ((2, 0, 1), (1, 0)) if len(axes) == len(entry.sizes) and torch.equal(
+        numbers.permute(axes).reshape(-1), first.places.reshape(-1))), None)
+    takers = [taker for user in users for taker in graph.users(user.name)]
+    if axes is None or not takers or graph.ends & {user.name for user in users} or not (
+            {type(taker) for taker in takers} <= {Conv, Pool}):
+        return graph
+    made = replace(entry, shape=first.shape, axes=axes, given=entry.sizes)
+    note = f"part of {entry.name}: its data is read in this order"
+    notes.update({name: note for user in users for name in user.path})
+    graph = graph.having(made)
+    for user in users:
+        graph = graph.without(user)
+    return graph
+
+
+def _columns_first(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:
+    """The graph whose images have rows and columns exchanged, where only so columns become steps."""
+    if len(entry.sizes) != 3 or entry.axes:
+        return graph
+    images, ends, todo = {entry.name: entry}, dict[str, Node](), [entry.name]
+    while todo:
+        for user in graph.users(todo.pop()):
+            if isinstance(user, IMAGES) and len(user.sizes) == 3 and user.batch == 0 and (
+                    getattr(user, "axis", None) in (1, None)):
+                todo += [] if user.name in images else [user.name]
+                images[user.name] = user
+            else:
+                ends[user.name] = user
+    if graph.ends & set(images) or not all(
+            set(node.inputs) <= set(images) for node in images.values()):
+        return graph
+    made: list[Node] = []
+    wanted = False
+    for node in ends.values():
+        source = graph[node.inputs[0]].sizes
+        if isinstance(node, Reduce) and set(node.axes) == {2, 3}:
+            continue
+        if not isinstance(node, Move) or len(node.inputs) > 1:
+            return graph
+        places = _numbers(source)[node.places]
+        found = flattening(places.numpy(), Flow(source[0], (source[2], source[1])))
+        if found is None:
+            return graph
+        wanted |= found[1] and flattening(node.places.numpy(), Flow(source[0], (source[1], source[2]))) is None
+        made.append(replace(node, places=places))
+    if not wanted:
+        return graph
+    made += [_exchanged(node) for node in images.values()]
+    notes.update(dict.fromkeys((name for name, node in images.items() if hasattr(node, "constraint")),
+                               "with rows and columns exchanged"))
+    return graph.having(*made)
+
+
+def _numbers(sizes: tuple[int, ...]) -> Tensor:
+    """For each value of images (channels, height, width) its number where rows and columns are exchanged."""
+    numbers = torch.arange(int(np.prod(sizes))).view(sizes[0], sizes[2], sizes[1])
+    return numbers.transpose(1, 2).reshape(-1)
+
+
+@singledispatch
+def _exchanged(node: Any) -> Any:
+    """A node of images with rows and columns exchanged."""
+    batch, channels, height, width = node.shape
+    return replace(node, shape=(batch, channels, width, height))
+
+
+@_exchanged.register
+def _(node: Input) -> Any:
+    batch, channels, height, width = node.shape
+    return replace(node, shape=(batch, channels, width, height), axes=(0, 2, 1), given=node.sizes)
+
+
+@_exchanged.register
+def _(node: Pool) -> Any:
+    batch, channels, height, width = node.shape
+    return replace(node, shape=(batch, channels, width, height), stride=node.stride[::-1], padding=node.padding[::-1],
+                   kernel=node.kernel[::-1])
+
+
+@_exchanged.register
+def _(node: Conv) -> Any:
+    batch, channels, height, width = node.shape
+    old, kernel = node.constraint, node.constraint.kernel
+    return replace(node, shape=(batch, channels, width, height), stride=node.stride[::-1], padding=node.padding[::-1],
+                   first=node.first.unflatten(0, kernel).transpose(0, 1).flatten(0, 1), constraint=BlockCirculant(
+                       old.rows, old.columns, old.block_size, old.groups, kernel[::-1]))
