@@ -106,7 +106,7 @@ class Bench:
         sent = [job.sent(run.sequences).tolist() for job in self._job.sources]
         given = [job.given(run.sequences).tolist() for job in self._job.sinks]
         due = [job.due(run) for job in self._job.sinks]
-        before, start, patience = self._done, self.cycle, Patience(self._job.patience)
+        before, start, patience, held = self._done, self.cycle, Patience(self._job.patience), False
         while (any(len(source.accepted) < ends[-1] for source, ends in zip(sources, sent, strict=True))
                or any(len(monitor.cycles) < most for (_, monitor), most in zip(sinks, due, strict=True))):
             await self._edge
@@ -116,13 +116,13 @@ class Bench:
                 if len(monitor.cycles) > most:
                     raise Fault(f"surplus {n}" if n else "surplus", self.cycle)
             moved = [source.edge(self.cycle) for source in sources]
-            patience.edge(self.cycle, any(moved) or any(taken))
+            patience.edge(self.cycle, held or any(moved) or any(taken))
             if taken[0]:
                 self._tell(before + bisect_right(given[0], len(sinks[0][1].cycles)))
             if run.isolated:
                 out = min(bisect_right(ends, len(monitor.cycles)) for ends, (_, monitor) in
                           zip(given, sinks, strict=True))
-                self._hold(sources, start, [ends[min(out, len(ends) - 1)] for ends in sent])
+                held = self._hold(sources, start, [ends[min(out, len(ends) - 1)] for ends in sent])
         self._done = before + len(run.sequences)
         shortest, longest = DRAIN
         for _ in range(min(shortest + (self.cycle - start) // len(run.sequences), longest)):
@@ -130,8 +130,10 @@ class Bench:
             self.cycle += 1
             self._give(sinks)
 
-    def _hold(self, sources: Sequence[Source], start: int, limits: Sequence[int]) -> None:
-        """Let a sequence in when the one before is out, and its last vector a sequence's time after the others, and no
+    def _hold(self, sources: Sequence[Source], start: int, limits: Sequence[int]) -> bool:
+        """Whether a last vector is held back.
+
+        A sequence is let in when the one before is out, and its last vector a sequence's time after the others, and no
         less than the planned latency: what then passes until its outputs are there is the latency, and no work of
         earlier vectors. Of several inputs the first one waits for that.
 
@@ -144,6 +146,7 @@ class Bench:
         waited = self.cycle - max((source.accepted or [start])[-1] for source in sources)
         empty = waited > max(self._sequence_cycles, self._job.latency)
         first.limit = limits[0] if empty else max(first.limit, limits[0] - self._job.input_beats)
+        return len(first.accepted) == first.limit < limits[0]
 
     async def _interrupt(self, run: Run, draw: random.Random) -> None:
         """Sequences that a reset cuts off; their outputs are only held to the rules of the stream."""

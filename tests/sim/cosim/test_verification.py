@@ -296,6 +296,12 @@ def test_a_simulator_that_dies_leaves_its_log(tmp_path: Path) -> None:
     assert not (folder / "simulation.log").exists(), "the log of an earlier failure has to go"
 
 
+def test_a_sequence_that_takes_longer_than_the_patience_is_no_fault(tmp_path: Path) -> None:
+    """The last vector is held back for as long as a sequence takes: nothing moves then, and nothing is stuck."""
+    design = write(tmp_path / "design")
+    assert verify(design, vectors(), stalls=False, patience=STEP * STEPS // 2).mismatches == 0
+
+
 @pytest.mark.parametrize(("max_steps", "asked", "chosen"), [
     (None, None, 100_000), (320, None, 100_000 + 2 * 70 * STEPS), (320, 50, 50)])
 def test_patience_is_longer_where_a_sequence_goes_in_as_a_whole_first(tmp_path: Path, max_steps: int | None,
