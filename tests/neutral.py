@@ -54,6 +54,20 @@ def _(node: neutral.Conv, x):
 
 
 @compute.register
+def _(node: neutral.CausalConv, x):
+    weight = node.constraint(node.first).to(x)
+    padded = functional.pad(x, ((weight.shape[-1] - 1) * node.dilation, 0))
+    return functional.conv1d(padded, weight, node.bias.to(x), dilation=node.dilation)
+
+
+@compute.register
+def _(node: neutral.Norm, x):
+    if node.mode == "layer":
+        return functional.layer_norm(x, x.shape[-1:], node.gain.to(x), node.shift.to(x), node.epsilon)
+    return functional.rms_norm(x, x.shape[-1:], node.gain.to(x), node.epsilon) + node.shift.to(x)
+
+
+@compute.register
 def _(node: neutral.Scale, x):
     axis = x.ndim - 1 if node.axis is None else node.axis
     scale, shift = (part.to(x).view(-1, *(1,) * (x.ndim - 1 - axis)) for part in (node.scale, node.shift))

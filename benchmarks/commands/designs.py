@@ -1,11 +1,12 @@
 """Commands that measure generated designs under Verilator: cycles, seconds, and other generators beside them."""
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from benchmarks import cnn, designs, stacks
+from benchmarks import cnn, designs, families, stacks
 from benchmarks.commands.group import as_json, main, note, show
 
 
@@ -75,3 +76,14 @@ def _stacks(path: str | None, chart: bool, **options: Any) -> None:
     if any(each.get("mismatches") for each in figures["stacks"]):
         raise SystemExit(1)
 
+
+@main.command("families", epilog="Example: python -m benchmarks families --shape tcn-3x128 --block 8 --json -")
+@click.option("--shape", "names", multiple=True, type=click.Choice(list(families.FAMILIES)), help="May be repeated.")
+@click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
+@click.option("--multipliers", default=2760, show_default=True, help="Budget.")
+@click.option("--levels", default=6, show_default=True, help="Of logic between two registers.")
+@click.option("--simulate/--predict", default=True, show_default=True, help="Build and play, or plan only.")
+@as_json
+def _families(path: str | None, **options: Any) -> None:
+    """Perceptrons, temporal convolutions and WaveNet with published cycles: period and latency under Verilator."""
+    show(asdict(families.measure(**options, note=note)), path)

@@ -169,6 +169,21 @@ class Builder:
         virtual.form.become(virtual.order.reshape(places.shape), images=images)
         return virtual
 
+    def steps(self, node: Node) -> Stream | None:
+        """The sequence that a node takes with its features first, (size, steps); None where none comes so."""
+        name = node.inputs[0]
+        stream, places = self.source(name)
+        at, form = stream.at(places), stream.form
+        if form.flow is None and at.ndim == 2 and not (
+                at.size == stream.order.size and form.become(at.T, images=False)):
+            form.become(at, images=True)
+        if form.flow is not None and form.flow.grid is not None and (found := flattening(at.T, form.flow)) and found[1]:
+            return self._flat(name, self.settled(stream), *found)
+        if form.flow is not None and form.flow.sequence and at.size == stream.order.size and unchanged(at.T):
+            return self.settled(stream)
+        self.astray(node, name)
+        return None
+
     def end(self, name: str) -> None:
         """Take an output. Axes of one element do not count, images and what has more axes than a sequence come as a
         vector of all values, and what no layer gives, or is an output already, gets one that changes nothing."""

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
-__all__ = ["Add", "Constant", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Maximum", "Minimum", "Move",
-           "Multiply", "Node", "Output", "Pair", "Pool", "Recurrent", "Reduce", "Scale", "Softmax", "Subtract"]
+__all__ = ["Add", "CausalConv", "Constant", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Maximum",
+           "Minimum", "Move", "Multiply", "Node", "Norm", "Output", "Pair", "Pool", "Recurrent", "Reduce", "Scale",
+           "Softmax", "Subtract"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,6 +88,23 @@ class Conv(Matrix):
 
     stride: tuple[int, ...]
     padding: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CausalConv(Matrix):
+    """A matrix for each of several steps up to the newest; the channels are axis 1, the steps axis 2."""
+
+    dilation: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Norm(Node):
+    """A normalisation over the last axis: see `circulant.sim.kinds.norm.FloatNorm`."""
+
+    mode: str
+    gain: Tensor
+    shift: Tensor
+    epsilon: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,12 +8,12 @@ from torch.nn.utils.rnn import PackedSequence
 
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.capture.call import HIDDEN, Call, Unsupported, Value
-from circulant.training.capture.graph import Conv, Linear, Pool, Recurrent, Reduce, Scale
+from circulant.training.capture.graph import CausalConv, Conv, Linear, Norm, Pool, Recurrent, Reduce, Scale
 from circulant.training.capture.simplify import ends
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.quantizer import grids_of
 
-__all__ = ["RECURRENT", "adaptive", "batch_norm", "conv", "linear", "pool", "recurrent"]
+__all__ = ["RECURRENT", "Padded", "adaptive", "batch_norm", "conv", "linear", "norm", "pad", "pool", "recurrent"]
 
 RECURRENT = (nn.GRU, nn.LSTM, nn.RNN, PeepholeLstm, ResetBeforeGru)
 
@@ -30,11 +30,77 @@ def conv(call: Call) -> Value:
     """A Conv1d or Conv2d."""
     source, module = call.tensor, call.module
     rank = len(module.kernel_size)
+    if isinstance(source, Padded) and rank == 1:
+        return _causal(call, source)
     _check_images(source, rank)
+    if any(size > 1 for size in module.dilation):
+        raise Unsupported(f"dilation={module.dilation!r} is not supported but in a causal Conv1d, behind zeros in "
+                          "front of its steps; pad by those")
     padding = module.padding
     if isinstance(padding, str):
         padding = tuple(size // 2 if padding == "same" else 0 for size in module.kernel_size)
     return call.emit(Conv, (source,), 0, **_weights(module), stride=tuple(module.stride), padding=tuple(padding))
+
+
+class Padded(Value):
+    """Value with zeros in front of its steps, which only a causal convolution takes.
+
+    Members:
+        before: the value without them.
+        count: of the zeros.
+    """
+
+    before: Value
+    count: int
+
+    @classmethod
+    def of(cls, before: Value, count: int) -> "Padded":
+        assert before.places is not None
+        zeros = torch.full((*before.sizes[:-1], count), HIDDEN)
+        made = cls(torch.cat((zeros, before.places), -1), before.batch, before.path, refused=(
+            "zeros in front of steps need a Conv1d of stride 1 behind them that reaches back over all of them"))
+        object.__setattr__(made, "before", before)
+        object.__setattr__(made, "count", count)
+        return made
+
+
+def pad(call: Call) -> Value:
+    """Zeros in front of the steps of (N, channels, steps)."""
+    source = call.tensor
+    if call.module is None:
+        given = call.bind("pad", "mode", "value", mode="constant", value=None)
+        sides, plain = tuple(given["pad"]), given["mode"] == "constant" and not given["value"]
+    else:
+        sides, plain = tuple(call.module.padding), not getattr(call.module, "value", 0)
+    if not plain or source.rank != 3 or source.batch or len(sides) != 2 or sides[1] or sides[0] < 0:
+        raise Unsupported("only zeros in front of the steps of (N, channels, steps) are supported, for a causal Conv1d "
+                          "behind them; give other layers their padding")
+    return Padded.of(source, sides[0]) if sides[0] else source
+
+
+def _causal(call: Call, source: Value) -> Value:
+    """A Conv1d whose outputs know no later steps."""
+    module = call.module
+    if isinstance(module.padding, str) or any(module.padding) or module.stride != (1,):
+        raise Unsupported("a causal Conv1d must have stride 1, and no padding but the zeros in front of it")
+    assert isinstance(source, Padded)
+    if source.count != (module.kernel_size[0] - 1) * module.dilation[0]:
+        raise Unsupported(f"it must have as many zeros in front of it as it reaches back, "
+                          f"{(module.kernel_size[0] - 1) * module.dilation[0]}, not {source.count}; pad by that")
+    return call.emit(CausalConv, (source.before,), 0, **_weights(module), dilation=module.dilation[0])
+
+
+def norm(call: Call) -> Value:
+    """A LayerNorm or an RMSNorm over the last axis."""
+    source, module = call.tensor, call.module
+    if source.batch == source.rank - 1 or len(module.normalized_shape) != 1:
+        raise Unsupported("it must normalise the features, the last axis alone; give it their number")
+    size, mode = module.normalized_shape[0], "layer" if isinstance(module, nn.LayerNorm) else "rms"
+    weight, bias = module.weight, getattr(module, "bias", None)
+    epsilon = torch.finfo(torch.float32).eps if module.eps is None else module.eps
+    return call.emit(Norm, (source,), source.batch, mode=mode, epsilon=float(epsilon),
+                     gain=torch.ones(size) if weight is None else weight.detach(),
+                     shift=torch.zeros(size) if bias is None else bias.detach())
 
 
 def _weights(module: Any) -> dict[str, Any]:

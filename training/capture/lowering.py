@@ -14,10 +14,12 @@ from circulant.sim.kinds.elementwise import FloatElementwise
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.kinds.maximum import FloatMaximum
 from circulant.sim.kinds.minimum import FloatMinimum
+from circulant.sim.kinds.norm import FloatNorm
 from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.kinds.product import FloatProduct
 from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.real.float_model import Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, Window
@@ -190,6 +192,37 @@ def _of_a_pixel(node: neutral.Conv, to: Builder) -> Stream | None:
         name, flow.size, rows, weight=weight, bias=as_numpy(node.bias), relu=node.relu), Form.of(Flow(rows)))
     to.note_grid(made.name, {node.constraint.block_size}, product=node.grid)
     return made
+
+
+@lowered.register
+def _(node: neutral.CausalConv, to: Builder) -> Stream | None:
+    """The newest and earlier vectors side by side, and a linear layer over them."""
+    source, constraint = to.steps(node), node.constraint
+    if source is None:
+        return None
+    (taps,), k, steps = constraint.kernel, constraint.block_size, source.form.shape[0]
+    width = -(-constraint.columns // k) * k
+    first, bias = as_numpy(node.first), as_numpy(node.bias)
+    past = source if taps == 1 else to.give(node.name, "taps", source, lambda name, flow: FloatTaps(
+        name, flow.size, taps, node.dilation, width), Form.of(Flow(taps * width, sequence=True), steps),
+        path=f"{node.name}_taps")
+    weight = np.moveaxis(first, 0, 1).reshape(first.shape[1], -1, k)
+    made = to.give(node.name, "conv", past, lambda name, flow: FloatLinear(
+        name, flow.size, constraint.rows, weight=weight, bias=bias, relu=node.relu),
+        Form.of(Flow(constraint.rows, sequence=True), steps),
+        order=np.arange(constraint.rows * steps).reshape(constraint.rows, steps).T.reshape(-1))
+    to.note_grid(made.name, {k}, product=node.grid)
+    return made
+
+
+@lowered.register
+def _(node: neutral.Norm, to: Builder) -> Stream | None:
+    source = to.taken(node)
+    if source.form.flow is None:
+        return None
+    gain, shift = as_numpy(node.gain), as_numpy(node.shift)
+    return to.give(node.name, "norm", source, lambda name, flow: FloatNorm(
+        name, flow.size, node.mode, gain, shift, epsilon=node.epsilon), source.form)
 
 
 @lowered.register

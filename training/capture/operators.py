@@ -18,8 +18,9 @@ __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
 def problem_of(module: nn.Module) -> str | None:
     """Why a module by itself cannot be captured, or None."""
     kind: Any = parametrize.type_before_parametrizations(module)
-    if kind is nn.LayerNorm:
-        return "its statistics depend on each sample; use BatchNorm1d, whose running statistics become a scale"
+    if kind is nn.MultiheadAttention:
+        return ("attention has products of two streams of a whole sequence, for which there is no unit; use a GRU, a "
+                "causal Conv1d, or a minGRU")
     if kind not in MODULES:
         return "the layer is not supported; use Linear, GRU, LSTM, a convolution or another layer of docs/models.md"
     if parametrize.is_parametrized(module):
@@ -29,7 +30,8 @@ def problem_of(module: nn.Module) -> str | None:
                 return f"{tensor} carries other parametrizations beside BlockCirculant; remove them"
     found = []
     if isinstance(module, nn.Conv1d | nn.Conv2d):
-        for name, rule in (("groups", 1), ("dilation", (1,) * len(module.kernel_size)), ("padding_mode", "zeros")):
+        rules = [("groups", 1), ("padding_mode", "zeros")]
+        for name, rule in [*rules, ("dilation", (1, 1))] if isinstance(module, nn.Conv2d) else rules:
             if getattr(module, name) != rule:
                 found.append(f"{name}={getattr(module, name)!r} is not supported; only {rule!r} is")
         if module.padding == "same" and not all(size % 2 for size in module.kernel_size):
@@ -56,6 +58,7 @@ MODULES: dict[type[nn.Module], Handler] = {
     **activations.MODULES,
     nn.Linear: layers.linear, nn.Embedding: embedding, nn.Conv1d: layers.conv, nn.Conv2d: layers.conv,
     **dict.fromkeys(layers.RECURRENT, layers.recurrent), **dict.fromkeys(CELLS, cell),
+    nn.LayerNorm: layers.norm, nn.RMSNorm: layers.norm, nn.ConstantPad1d: layers.pad, nn.ZeroPad1d: layers.pad,
     nn.BatchNorm1d: layers.batch_norm, nn.BatchNorm2d: layers.batch_norm,
     **dict.fromkeys((nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d), layers.pool),
     **dict.fromkeys((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d),
@@ -68,7 +71,7 @@ MODULES: dict[type[nn.Module], Handler] = {
 FUNCTIONS: dict[str, Handler] = {
     **activations.FUNCTIONS, **arithmetic.FUNCTIONS, "glu": arithmetic.glu,
     **dict.fromkeys(("long", "int"), integer), **dict.fromkeys(("bmm", "matmul"), products),
-    "mean": axes.mean, "dropout": _dropout, "getitem": axes.getitem,
+    "mean": axes.mean, "dropout": _dropout, "pad": layers.pad, "getitem": axes.getitem,
     "pack_padded_sequence": axes.pack, "pad_packed_sequence": axes.unpack,
     **dict.fromkeys(("max", "amax"), axes.maximum), "sum": axes.total,
     **dict.fromkeys(("contiguous", "clone", "detach", "data"), _skip),

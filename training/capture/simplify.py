@@ -16,7 +16,10 @@ STEPWISE = Linear, Function
 KIN: dict[tuple[str, tuple[float, ...]], str] = {("sigmoid", ()): "silu", ("hard_sigmoid", ()): "hard_swish"}
 """Functions whose product with their argument is a function of its own."""
 
-RECTIFIED = Linear, neutral.Conv, Scale, neutral.Pair
+ROWS = Linear, neutral.Conv, neutral.CausalConv
+"""Layers of a matrix, whose rows a scale behind them can be part of."""
+
+RECTIFIED = Linear, neutral.Conv, neutral.CausalConv, Scale, neutral.Pair
 """Nodes that a ReLU behind them becomes part of."""
 
 
@@ -76,13 +79,13 @@ def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
             return graph, "without effect"
         return _fold(graph, merged)[0], f"into {source.name}, exactly"
     axis = len(source.shape) - 1 if isinstance(source, Linear) else 1
-    if node.axis is None and isinstance(source, Linear | neutral.Conv) and alone and not source.relu:
+    if node.axis is None and isinstance(source, ROWS) and alone and not source.relu:
         rows = source.constraint.rows
         node = replace(node, scale=node.scale.expand(rows), shift=node.shift.expand(rows), axis=axis)
         graph = graph.having(node)
     if node.axis is None:
         return graph, ""
-    if not isinstance(source, Linear | neutral.Conv) or axis != node.axis or not alone:
+    if not isinstance(source, ROWS) or axis != node.axis or not alone:
         return graph, "not folded, as no matrix stands alone before it"
     scale, k = node.scale, source.constraint.block_size
     padded = torch.cat([scale, scale[-1:].expand(-len(scale) % k)]).view(-1, k)  # (p, k)

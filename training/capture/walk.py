@@ -12,6 +12,7 @@ from circulant.training.capture.axes import indexing
 from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
 from circulant.training.capture.cells import LOOPED
 from circulant.training.capture.graph import Constant, Function, Graph, Input, Move, Node, Output, Recurrent
+from circulant.training.capture.layers import Padded
 from circulant.training.capture.loops import CELLS
 from circulant.training.capture.lowering import judged
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
@@ -132,7 +133,8 @@ class Walk:
             except Unsupported as reason:
                 problem = str(reason)
             else:
-                made = any(each == name or each.startswith(f"{name}.") for each in self.nodes)
+                made = isinstance(values, Padded) or any(
+                    each == name or each.startswith(f"{name}.") for each in self.nodes)
                 done = made or (isinstance(values, Value) and _moves(values, taken[0], name)) or (
                     isinstance(values, list) and name in values[0].path)
                 note = ("" if done else "without effect in evaluation" if step.module else

@@ -36,6 +36,8 @@ def made(graph: OnnxGraph, node: OnnxNode) -> nn.Module | None:
         kind = ("Avg" if "Average" in node.op else "Max") + f"Pool{_rank(graph, node)}d"
         pool: nn.Module = getattr(nn, f"Adaptive{kind}")(1)
         return pool
+    if node.op == "LayerNormalization":
+        return _layer_norm(graph, node)
     return _batch_norm(graph, node) if node.op == "BatchNormalization" else None
 
 
@@ -160,6 +162,15 @@ def _batch_norm(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         raise node.refused("it must take vectors, or images of one or two axes; reshape them")
     epsilon = node.attributes.get("epsilon", 1e-5)
     return _filled(kind(len(scale), eps=epsilon), weight=scale, bias=shift, running_mean=mean, running_var=variance)
+
+
+def _layer_norm(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
+    rank, axis = len(graph.shapes[node.inputs[0]]), node.attributes.get("axis", -1)
+    if axis % rank != rank - 1:
+        raise node.refused(f"it must normalise the last axis alone, not those from {axis} on; flatten them")
+    scale = _constant(graph, node, 1)
+    shift = _constant(graph, node, 2) if len(node.inputs) > 2 else np.zeros(len(scale))
+    return _filled(nn.LayerNorm(len(scale), eps=node.attributes.get("epsilon", 1e-5)), weight=scale, bias=shift)
 
 
 def _rank(graph: OnnxGraph, node: OnnxNode) -> int:

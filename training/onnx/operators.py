@@ -401,6 +401,7 @@ GROUPS = (
     Group(dict.fromkeys(("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"), _module), "pooling",
           "as of a convolution; `ceil_mode` where it adds nothing; padding counts in a mean"),
     Group({"BatchNormalization": _module}, "`BatchNorm1d`, `BatchNorm2d`", "no `training_mode`"),
+    Group({"LayerNormalization": _module}, "`LayerNorm`", "over the last axis"),
     Group({"Relu": _called(functional.relu), "Sigmoid": _called(torch.sigmoid), "Tanh": _called(torch.tanh),
            "LeakyRelu": _called(functional.leaky_relu, ("alpha", 0.01)), "PRelu": _prelu,
            "HardSigmoid": _hard_sigmoid, "Clip": _clip, "HardSwish": _called(functional.hardswish), "Selu": _selu,
@@ -432,7 +433,7 @@ KEEPING = {name for group in GROUPS if group.keeps for name in group.operators}
 """Operators that keep values as they are."""
 
 WAYS_OUT = {
-    **dict.fromkeys(("LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization"),
+    **dict.fromkeys(("InstanceNormalization", "GroupNormalization", "RMSNormalization"),
                     "use BatchNormalization, whose statistics are constants"),
     "Erf": "export with opset 20, in which Gelu is a node",
     **dict.fromkeys(("QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"),

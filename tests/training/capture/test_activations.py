@@ -75,7 +75,7 @@ def test_a_softmax_elsewhere_says_its_way_out():
 
 @pytest.mark.parametrize(("function", "note"), [
     (nn.LeakyReLU(2.0), "The slope of a leaky ReLU must be from 0 to 1, not 2.0; choose another one"),
-    (nn.LayerNorm(8), "its statistics depend on each sample; use BatchNorm1d, whose running statistics become a scale"),
+    (nn.LayerNorm((5, 8)), "it must normalise the features, the last axis alone; give it their number"),
     (nn.Softmin(-1), "the layer is not supported; use Linear,"),
     (nn.ELU(-1.0), "Parameters of elu must be greater than 0, not (-1.0,); choose others")])
 def test_what_is_refused(function, note):

@@ -169,11 +169,11 @@ def test_refusals(tmp_path):
 def test_unknown_operators_are_named_the_commonest_first(tmp_path):
     nodes = [helper.make_node("Det", ["x"], ["a"], name="d"), helper.make_node("Erf", ["a"], ["b"], name="e0"),
              *(helper.make_node("Erf", [f"b{n}" if n else "b"], [f"b{n + 1}"], name=f"e{n + 1}") for n in range(3)),
-             helper.make_node("LayerNormalization", ["b3", "s"], ["y"], name="l")]
+             helper.make_node("InstanceNormalization", ["b3", "s", "s"], ["y"], name="l")]
     with pytest.raises(Refusal, match=r"^Nodes of the ONNX file must be of the operators of docs/onnx.md, not Erf "
-                                      r"\('e0', 'e1', 'e2' and 1 more\), Det \('d'\), LayerNormalization \('l'\); "
+                                      r"\('e0', 'e1', 'e2' and 1 more\), Det \('d'\), InstanceNormalization \('l'\); "
                                       r"export with opset 20, in which Gelu is a node, use BatchNormalization, whose"):
-        from_onnx(written(tmp_path / "net.onnx", nodes, ["n", 4, 4], ["n"], s=np.ones(1, np.float32)))
+        from_onnx(written(tmp_path / "net.onnx", nodes, ["n", 4, 4], ["n"], s=np.ones(4, np.float32)))
 
 
 ARITHMETIC = {
@@ -446,3 +446,14 @@ def test_a_softmax_goes_over_the_axes_of_its_opset(opset, options, right, tmp_pa
         with pytest.raises(Refusal, match=r"^Node 'soft' \(Softmax\) of the ONNX file cannot be imported: before opset "
                                           r"13 it goes over all axes from axis 1 on; give it the last axis$"):
             from_onnx(path)
+
+
+def test_a_layer_normalisation_goes_over_the_last_axis(tmp_path):
+    node = helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"], epsilon=0.01)
+    values, x = {"s": floats(4), "b": floats(4)}, floats(3, 5, 4)
+    model = from_onnx(written(tmp_path / "net.onnx", [node], ["n", 5, 4], ["n", 5, 4], **values), x)
+    wanted = torch.nn.functional.layer_norm(torch.from_numpy(x), (4,), *map(torch.from_numpy, values.values()), 0.01)
+    assert torch.allclose(model(torch.from_numpy(x)), wanted, atol=1e-6)
+    odd = helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=1)
+    with pytest.raises(Refusal, match=r"it must normalise the last axis alone, not those from 1 on; flatten them"):
+        from_onnx(written(tmp_path / "odd.onnx", [odd], ["n", 5, 4], ["n", 5, 4], s=floats(5, 4)), x)

@@ -1,0 +1,214 @@
+"""Families beyond recurrent layers whose cycles are published, dense, for Vollo: perceptrons, temporal convolutions,
+WaveNet; period and latency, predicted, and played under Verilator with stalls against the golden model.
+
+Published are cycles of the vendor's software model on a V80, without input and output, of dense matrices in bfloat16.
+Nobody here has measured them. Weights are random.
+"""
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from circulant.hw import generate
+from circulant.hw.planner import layer_multiplications
+from circulant.sim.cosim import verify
+from circulant.sim.figures import floor
+from circulant.sim.kinds.activation import FloatActivation
+from circulant.sim.kinds.add import FloatAdd
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.norm import FloatNorm
+from circulant.sim.kinds.product import FloatProduct
+from circulant.sim.kinds.slice import FloatSlice
+from circulant.sim.kinds.taps import FloatTaps
+from circulant.sim.passes.layer import FloatLayer
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.float_model import Model
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Input, Node
+from circulant.sim.shape.window import Flow
+
+__all__ = ["FAMILIES", "Plan", "Report", "Row", "measure", "model"]
+
+STEPS = 24
+"""Steps of each of the two sequences, or half of the vectors, that are played."""
+
+
+class _Family:
+    """A model that grows, layer by layer.
+
+    Parameters:
+        block: values of a block.
+    """
+
+    def __init__(self, block: int) -> None:
+        self.block, self.nodes = block, list[Node]()
+        self._rng = np.random.default_rng(0)
+
+    def take(self, layer: FloatLayer, *sources: str) -> str:
+        self.nodes.append(Node(layer, sources))
+        return layer.name
+
+    def linear(self, source: str, inputs: int, outputs: int, relu: bool = True) -> str:
+        k = self.block
+        weight = self._rng.normal(0, 1 / np.sqrt(inputs), (-(-outputs // k), -(-inputs // k), k))
+        return self.take(FloatLinear(f"l{len(self.nodes)}", inputs, outputs, weight, self._rng.normal(0, 0.1, outputs),
+                                     relu=relu), source)
+
+    def conv(self, source: str, channels: tuple[int, int], kernel: int, dilation: int, relu: bool = True) -> str:
+        """A causal convolution; a single channel is not filled up to a block."""
+        inputs, outputs = channels
+        width = inputs if inputs == 1 else -(-inputs // self.block) * self.block
+        past = self.take(FloatTaps(f"t{len(self.nodes)}", inputs, kernel, dilation, width), source)
+        return self.linear(past, kernel * width, outputs, relu)
+
+    def tcn(self, channels: int) -> None:
+        source, inputs = "x", 1
+        for n in range(3):
+            first = self.conv(source, (inputs, channels), 3, 1 << n)
+            body = self.conv(first, (channels, channels), 3, 1 << n)
+            shortcut = source if inputs == channels else self.linear(source, inputs, channels, relu=False)
+            source, inputs = self.take(FloatAdd(f"a{n}", channels, relu=True), body, shortcut), channels
+
+    def causal(self, channels: int, kernel: int) -> None:
+        source = "x"
+        for n in range(4):
+            norm = self.take(FloatNorm(f"n{n}", channels, "rms", np.ones(channels), np.zeros(channels)), source)
+            body = self.conv(norm, (channels, channels), kernel, 1)
+            source = self.take(FloatAdd(f"a{n}", channels), body, source)
+
+    def wavenet(self, hidden: int) -> None:
+        source, skips = self.linear("x", 1, hidden, relu=False), list[str]()
+        for n in range(4):
+            both = self.conv(source, (hidden, 2 * hidden), 2, 1 << n, relu=False)
+            halves = [self.take(FloatActivation(f"f{n}{side}", hidden, function), self.take(
+                FloatSlice(f"s{n}{side}", 2 * hidden, side * hidden, hidden), both))
+                for side, function in enumerate(("tanh", "sigmoid"))]
+            gated = self.take(FloatProduct(f"g{n}", hidden), *halves)
+            skips.append(self.linear(gated, hidden, hidden, relu=False))
+            if n < 3:
+                source = self.take(FloatAdd(f"a{n}", hidden), self.linear(gated, hidden, hidden, relu=False), source)
+        end = self.take(FloatAdd("skips", hidden, len(skips), relu=True), *skips)
+        self.linear(self.linear(end, hidden, hidden), hidden, 3, relu=False)
+
+    def perceptron(self, layers: int, size: int) -> None:
+        source = "x"
+        for _ in range(layers):
+            source = self.linear(source, size, size)
+
+
+FAMILIES: dict[str, tuple[str, tuple[int, ...], int, bool, int]] = {
+    **{f"mlp-{layers}x{size}": ("perceptron", (layers, size), size, False, vollo)
+       for layers, size, vollo in ((2, 512, 205), (4, 512, 352), (3, 1024, 701))},
+    **{f"tcn-3x{channels}": ("tcn", (channels,), 1, True, vollo)
+       for channels, vollo in ((128, 283), (256, 375), (512, 506))},
+    **{f"causal-4x{channels}-{kernel}": ("causal", (channels, kernel), channels, True, vollo)
+       for channels, kernel, vollo in ((64, 8, 475), (64, 32, 475), (64, 64, 475), (256, 32, 613))},
+    **{f"wavenet-{hidden}": ("wavenet", (hidden,), 1, True, vollo)
+       for hidden, vollo in ((192, 845), (384, 1020))},
+}
+"""By name how a `_Family` grows, with which sizes, values of its input, whether steps come, and Vollo's cycles."""
+
+
+def model(name: str, block: int) -> Model:
+    """A family's model with random weights."""
+    grow, sizes, inputs, sequence, _ = FAMILIES[name]
+    family = _Family(block)
+    getattr(family, grow)(*sizes)
+    return Model(name.replace("-", "_"), (Input("x", Flow(inputs, sequence=sequence)),), tuple(family.nodes),
+                 (family.nodes[-1].layer.name,))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Planned cycles: None where they are not planned; ``estimates`` names those that are no promise."""
+
+    period: float
+    latency_spaced: int | None
+    latency_contiguous: int | None
+    estimates: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A family's design: what is published, planned, and, where it was played, measured."""
+
+    family: str
+    shape: str
+    block: int
+    vollo_v80: int
+    floor_cycles: int
+    refused: str = ""
+    multipliers: int | None = None
+    predicted: Plan | None = None
+    period: float | None = None
+    latency_spaced: float | None = None
+    latency_contiguous: float | None = None
+    words: int | None = None
+    mismatches: int | None = None
+
+    @property
+    def text(self) -> str:
+        """A line of the table."""
+        if self.predicted is None:
+            return self.refused
+        planned = f"period {self.predicted.period:g} planned, floor {self.floor_cycles}, {self.multipliers} multipliers"
+        if self.mismatches is None:
+            return planned
+        return (f"{planned}; period {self.period:g}, latency {self.latency_spaced:g} measured, {self.mismatches} "
+                f"mismatches in {self.words} words; Vollo {self.vollo_v80}")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The rows of all families that were measured, and a table."""
+
+    rows: list[Row]
+    table: dict[str, str]
+    multipliers: int
+    levels: int
+    benchmark: str = "families"
+
+
+def measure(names: Sequence[str] = (), blocks: Sequence[int] = (8, 16), *, multipliers: int = 2760, levels: int = 6,
+            simulate: bool = True, steps: int = STEPS, note: Callable[[str], None] = lambda text: None) -> Report:
+    """A row for each family and block size.
+
+    Parameters:
+        names: of `FAMILIES`; all where there are none.
+        levels: of logic between two registers.
+        simulate: whether designs are built and played with stalls, or planned only.
+    """
+    rows: list[Row] = []
+    for name in names or FAMILIES:
+        for block in blocks:
+            note(f"{name}, k = {block}")
+            rows.append(_row(name, block, multipliers=multipliers, levels=levels, steps=steps if simulate else 0))
+    table = {f"{row.shape}, k = {row.block}": row.text for row in rows}
+    return Report(rows, table, multipliers, levels)
+
+
+def _row(name: str, block: int, *, multipliers: int, levels: int, steps: int) -> Row:
+    made, vollo, played = model(name, block), FAMILIES[name][-1], max(steps, 8)
+    shape = (2, played, made.flow.size) if made.sequence else (2 * played, made.flow.size)
+    x = np.random.default_rng(1).normal(0, 0.5, shape)
+    network = quantize(made, x, weight_bits=12, activation_bits=16)
+    found = Row(name.split("-")[0], name, block, vollo,
+                floor_cycles=floor(sum(map(layer_multiplications, network.stages)), multipliers))
+    try:
+        design = generate(network, multipliers=multipliers, levels=levels, objective="throughput")
+    except Refusal as refusal:
+        return replace(found, refused=str(refusal))
+    manifest = design.manifest
+    found = replace(found, multipliers=design.multipliers, predicted=Plan(
+        max(each["cycles"] for each in manifest["layers"]), manifest["latency_spaced"], manifest["latency_contiguous"],
+        tuple(manifest.get("estimates", ()))))
+    if not steps:
+        return found
+    with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
+        design.write(Path(folder) / "design")
+        result = verify(Path(folder) / "design", network.vectors(x))
+    return replace(found, period=result.cycles_per_step or result.cycles_per_sequence, words=result.words_compared,
+                   latency_spaced=result.latency_spaced, latency_contiguous=result.latency_contiguous,
+                   mismatches=result.mismatches)

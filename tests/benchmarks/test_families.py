@@ -1,0 +1,36 @@
+"""The benchmark of families beyond recurrent layers: their models; rows of a plan and of a design that is played."""
+import numpy as np
+import pytest
+
+from benchmarks import families
+
+
+@pytest.mark.parametrize(("name", "kinds"), [
+    ("mlp-4x512", {"linear": 4}), ("tcn-3x128", {"taps": 6, "linear": 7, "add": 3}),
+    ("causal-4x64-8", {"norm": 4, "taps": 4, "linear": 4, "add": 4}),
+    ("wavenet-192", {"taps": 4, "linear": 14, "slice": 8, "activation": 8, "product": 4, "add": 4})])
+def test_a_family_has_its_layers(name, kinds):
+    made = [node.layer.kind for node in families.model(name, 8).nodes]
+    assert {kind: made.count(kind) for kind in made} == kinds
+
+
+def test_a_convolution_sees_earlier_steps_alone():
+    model = families.model("tcn-3x128", 8)
+    x = np.random.default_rng(0).normal(0, 1, (1, 40, 1))
+    later = x.copy()
+    later[:, 30:] = 0
+    moved = np.abs(model.run(x) - model.run(later)).max((0, 2))
+    assert not moved[:30].any() and moved[30:].all()
+    first = x.copy()
+    first[:, 0] += 1
+    seen = np.abs(model.run(x) - model.run(first)).max((0, 2)) > 0
+    assert seen[28] and not seen[29:].any()  # Two convolutions of three steps, 1, 2 and 4 apart.
+
+
+def test_a_row_is_planned_and_played(monkeypatch):
+    monkeypatch.setitem(families.FAMILIES, "tcn-small", ("tcn", (8,), 1, True, 99))
+    row, = families.measure(["tcn-small"], [4], multipliers=100, simulate=False).rows
+    assert row.floor_cycles > 0 and row.multipliers <= 100 and row.mismatches is None and "planned" in row.text
+    played, = families.measure(["tcn-small"], [4], multipliers=100, steps=12).rows
+    assert (played.mismatches, played.vollo_v80) == (0, 99) and played.period >= row.floor_cycles
+    assert played.text.endswith("words; Vollo 99")

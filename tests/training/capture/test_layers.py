@@ -1,0 +1,66 @@
+"""Causal convolutions and normalisations: what becomes of them, that it computes the same, and what is refused."""
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from circulant.sim.quantize.quantize import quantize
+from circulant.training.blocks.constraint import compress
+from circulant.training.capture import capture
+from circulant.training.capture.lowering import lower, missing
+from tests.modules import Net
+from tests.training.capture.test_trace import check
+
+
+class Temporal(nn.Module):
+    """Two blocks of a temporal convolutional network over (N, T, 3), and a normalisation of its steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv1d(3, 8, 3), nn.Conv1d(8, 8, 2, dilation=4)
+        self.pad, self.norm, self.out = nn.ConstantPad1d((4, 0), 0.0), nn.LayerNorm(8), nn.Linear(8, 4)
+        nn.init.normal_(self.norm.weight)
+
+    def forward(self, x):
+        x = x.transpose(1, 2)
+        y = torch.relu(self.second(self.pad(F.relu(self.first(F.pad(x, (2, 0)))))))
+        return self.out(self.norm(y.transpose(1, 2)))
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_causal_convolutions_are_taps_and_a_linear_layer(k):
+    torch.manual_seed(k)
+    model = compress(Temporal(), {"second": k, "out": k})
+    graph, _ = check(model, torch.randn(4, 7, 3))
+    assert not missing(graph)
+    made = lower(graph).model("net")
+    assert [layer.kind for layer in made.layers] == ["taps", "linear", "taps", "linear", "norm", "linear"]
+    assert made.flow.sequence and made.shape == ()
+    x = np.random.default_rng(0).normal(0, 1, (5, 11, 3))  # Another length than that of the sample.
+    wanted = model(torch.from_numpy(x)).detach().numpy()
+    assert np.allclose(made.run(x), wanted, atol=1e-9)
+    assert np.abs(quantize(made, x).run(x).real - wanted).max() < 0.02
+
+
+def test_channels_first_become_steps():
+    model = Net(lambda m, x: m.rnn(m.norm(m.conv(F.pad(x, (2, 0))).transpose(1, 2)))[0], conv=nn.Conv1d(3, 4, 3),
+                norm=nn.RMSNorm(4, 1e-5), rnn=nn.GRU(4, 2, batch_first=True))
+    graph, _ = check(model, torch.randn(4, 3, 7))
+    assert [layer.kind for layer in lower(graph).model("net").layers] == ["flatten", "taps", "linear", "norm", "gru"]
+
+
+@pytest.mark.parametrize(("steps", "modules", "text"), [
+    (lambda m, x: m.conv(F.pad(x, (3, 0))), {"conv": nn.Conv1d(3, 4, 3)},
+     "it must have as many zeros in front of it as it reaches back, 2, not 3; pad by that"),
+    (lambda m, x: m.conv(F.pad(x, (2, 0))), {"conv": nn.Conv1d(3, 4, 3, stride=2)},
+     "a causal Conv1d must have stride 1, and no padding but the zeros in front of it"),
+    (lambda m, x: m.conv(F.pad(x, (1, 1))), {"conv": nn.Conv1d(3, 4, 3)}, "only zeros in front of the steps of"),
+    (lambda m, x: torch.relu(F.pad(x, (1, 0))), {}, "zeros in front of steps need a Conv1d of stride 1 behind them"),
+    (lambda m, x: m.conv(x), {"conv": nn.Conv1d(3, 4, 3, dilation=2)},
+     "dilation=(2,) is not supported but in a causal Conv1d, behind zeros in front of its steps; pad by those"),
+    (lambda m, x: m.attention(x, x, x)[0], {"attention": nn.MultiheadAttention(7, 1)},
+     "attention has products of two streams of a whole sequence, for which there is no unit; use a GRU, a causal")])
+def test_refusals(steps, modules, text):
+    graph, report = capture(Net(steps, **modules).eval(), torch.randn(4, 3, 7))
+    assert graph is None and text in str(report).replace("\n", " ")
