@@ -39,10 +39,11 @@ def linear(name, inputs, outputs, k):
     return FloatLinear(name, inputs, outputs, matrix(outputs, inputs, k), RNG.normal(0, 0.5, outputs))
 
 
-def gru(name, inputs, hidden, k, returns):
+def gru(name, inputs, hidden, k, returns, reset="after"):
     bias_ih, bias_hh = RNG.normal(0, 0.5, (2, 3, hidden))
     return FloatGru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, k, 3),
-                            weight_hh=matrix(hidden, hidden, k, 3), bias_ih=bias_ih, bias_hh=bias_hh, returns=returns)
+                            weight_hh=matrix(hidden, hidden, k, 3), bias_ih=bias_ih, bias_hh=bias_hh, returns=returns,
+                            reset=reset)
 
 
 def lstm(name, inputs, hidden, projection, k):
@@ -78,6 +79,8 @@ CASES = {  # Layers, shape of a sample, options of `generate`.
                                                                      ("forward", "backward"))),
                                                                       linear("out", 12, 3, 2)),
                         (4, 4), {"multipliers": 40, "max_steps": 6}),
+    "rows of the input alone, which end where the state begins": (
+        lambda: (gru("gru", 3, 4, 1, "sequence", reset="before"),), (3, 3), {"multipliers": 40}),
     "columns of the array that no vector fills": (lambda: (linear("out", 30, 6, 1),), (30,), {"multipliers": 8}),
     "columns of the array that no pixel fills": (
         lambda: (conv("conv", 5, 1, size=3, k=1, window=Window((2, 2), padding=(1, 1))),

@@ -17,7 +17,7 @@ from circulant.hw.array.dispatch import Dispatch, under_way
 from circulant.hw.array.either_dispatch import EitherDispatch
 from circulant.hw.array.lanes import LaneArray
 from circulant.hw.array.output_pipeline import chain_output
-from circulant.hw.array.program import MAIN, SECOND, Program
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.array.sequencer import Sequencer, work
 from circulant.hw.array.shared_array import array_port
@@ -118,6 +118,8 @@ class Engine(wiring.Component):
         ends = {command: sequencer.done & (sequencer.command == command) for command in range(3)}
         if last is not None:
             input_ends, zero = ends[last], sequencer.zero & (sequencer.command == MAIN)
+            if banks.shape.h is not None and banks.shape.head % banks.shape.columns:
+                zero |= sequencer.command == AHEAD  # Rows of the input alone end where the state begins.
         else:  # The command that follows reads both vectors.
             input_ends, zero = sequencer.done & (sequencer.command != SECOND) & ~sequencer.leads, (
                 sequencer.zero & (sequencer.command != SECOND))
