@@ -17,7 +17,10 @@ from circulant.hw import generate
 from circulant.hw.c import Emulator
 from circulant.sim.cosim import verify
 from circulant.sim.quantize.quantize import quantize
-from tests.sample_kind import gain_c, gain_torch, gain_unit
+from circulant.sim.kinds import registry
+from tests.sample_kind import gain, gain_c, gain_torch, gain_unit
+
+registry.KINDS["gain"] = gain.KIND
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(6, 8), gain_torch.Double(), nn.Linear(8, 3)).eval()

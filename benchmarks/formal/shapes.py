@@ -56,9 +56,9 @@ def collect() -> Iterator[Shapes]:
             new = _noted(old, clipped, shape)
             for module in ("fixed", "bounded", "activation"):
                 _replace(stack, f"circulant.hw.arith.{module}", name, old=old, new=new)
-            for module in ("array.output_pipeline", "layers.cells.gru", "layers.cells.lstm", "layers.pointwise",
-                           "layers.scale", "layers.pool", "layers.residual", "layers.tile", "layers.tile_conv",
-                           "layers.window_pool"):
+            for module in ("array.output_pipeline", "kinds.gru", "kinds.lstm", "layers.pointwise", "kinds.scale",
+                           "kinds.pool.pool", "kinds.residual", "kinds.conv.tile", "kinds.conv.tile_conv",
+                           "kinds.pool.window_pool"):
                 _replace(stack, f"circulant.hw.{module}", name, old=old, new=new)
         _replace(stack, "circulant.hw.arith.bounded", "round_shift", old=fixed.round_shift, new=_noted(
             fixed.round_shift, clipped, lambda x, s: [len(x), max(s, 0), len(fixed.round_shift(x, max(s, 0)))]))

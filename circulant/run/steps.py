@@ -140,8 +140,8 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
         "machine": training.machine(tables["training"]["device"]),
     })
     shutil.rmtree(kept, ignore_errors=True)
-    for note in trained.notes:
-        show("training", 1, 1, note)
+    if trained.notes:  # At once, as of the reports of a task the last one stays.
+        show("training", 1, 1, ". ".join(trained.notes))
     return done
 
 

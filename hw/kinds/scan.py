@@ -44,7 +44,8 @@ class State:
         m.submodules.queue = queue
         m.submodules.states = states = memory.Memory(
             shape=k * layer.output_format.width, depth=max(2, beats), init=[])
-        read, write = states.read_port(), states.write_port()
+        read = states.read_port()
+        write = states.write_port()
 
         # A block is taken when the queue has room for all under way, and the state behind the same block of the step
         # before is there: steps of fewer blocks than ``latency`` wait.

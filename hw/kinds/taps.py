@@ -68,7 +68,8 @@ class TapsLayer(wiring.Component):
         connect(m, queue.o, wiring.flipped(self.o))
         m.submodules.ring = ring = memory.Memory(
             shape=self._k * layer.output_format.width, depth=max(2, depth), init=[])
-        read, write = ring.read_port(), ring.write_port()
+        read = ring.read_port()
+        write = ring.write_port()
 
         # A block of an older tap, or of the newest, while the queue has room for all under way.
         promised = Signal(range(queue.depth + 1))

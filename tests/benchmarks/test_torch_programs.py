@@ -6,8 +6,7 @@ from circulant.training import export
 
 REFUSED = {
     "state_as_input", "kept_state", "kept_cell", "cell_state", "all_steps_flattened", "steps_then_convolution",
-    "width_as_steps", "channels_last", "squeeze_excite", "autoencoder_repeat", "autoencoder_expand",
-    "two_heads", "two_inputs"}
+    "squeeze_excite", "autoencoder_repeat", "autoencoder_expand"}
 """Those that nothing is there for yet."""
 
 

@@ -6,6 +6,7 @@ from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.kinds.norm import NormLayer
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.passes import ladder
+from circulant.hw.unit import unelaborated
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.norm import Norm
 from tests.hw.golden import blocks, numbers
@@ -60,6 +61,7 @@ def test_a_reset_forgets():
 
 
 def test_plans_take_three_multipliers_for_a_value():
-    layer = made(8, 2, "rms")[0]
+    with unelaborated():
+        layer = made(8, 2, "rms")[0]
     assert [(plan.elements, plan.cycles, plan.multipliers) for (plan,) in ladder(layer, streams=1, count=1).rungs] == [
         (1, 8, 5), (2, 4, 8), (4, 2, 14), (8, 1, 26)]
