@@ -8,14 +8,13 @@ from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.parts import Parts, Product
 from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.emit.target import Platform
-from circulant.hw.kinds.scan import State, with_a_state
+from circulant.hw.kinds.scan import State, require_fixed, with_a_state
 from circulant.hw.layers.joins import JoinLayer
 from circulant.hw.plan.passing import Cycles, in_turn, joined
 from circulant.hw.stream.pipeline import QUEUE, connect, delay
 from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.unit import Site, unit
 from circulant.sim.kinds.blend import Blend
-from circulant.sim.refusal import Refusal
 
 __all__ = ["LATENCY", "BlendLayer"]
 
@@ -71,9 +70,7 @@ class BlendLayer(JoinLayer):
 
 @unit.register
 def _(layer: Blend, plan: ValuesPlan, site: Site) -> BlendLayer:
-    if site.config is not None:
-        raise Refusal(f"Layer {layer.name!r} keeps a state that a reloadable design cannot exchange; leave "
-                      "hardware.reloadable out")
+    require_fixed(layer, site)
     return BlendLayer(layer, k=plan.elements, beside=site.beside)
 
 

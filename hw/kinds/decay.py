@@ -8,13 +8,12 @@ from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
-from circulant.hw.kinds.scan import State, with_a_state
+from circulant.hw.kinds.scan import State, require_fixed, with_a_state
 from circulant.hw.plan.latency import leaving
 from circulant.hw.stream.pipeline import QUEUE, block, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.kinds.decay import Decay
-from circulant.sim.refusal import Refusal
 
 __all__ = ["LATENCY", "DecayLayer"]
 
@@ -73,9 +72,7 @@ class DecayLayer(wiring.Component):
 
 @unit.register
 def _(layer: Decay, plan: ValuesPlan, site: Site) -> DecayLayer:
-    if site.config is not None:
-        raise Refusal(f"Layer {layer.name!r} keeps a state that a reloadable design cannot exchange; leave "
-                      "hardware.reloadable out")
+    require_fixed(layer, site)
     return DecayLayer(layer, elements=plan.elements)
 
 

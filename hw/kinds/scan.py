@@ -8,11 +8,12 @@ from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.stream_plan import ValuesPlan, values_entry
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, delay
+from circulant.hw.unit import Site
 from circulant.sim.artifact import Json
 from circulant.sim.kinds.scan import Scan
 from circulant.sim.refusal import Refusal
 
-__all__ = ["State", "with_a_state"]
+__all__ = ["State", "require_fixed", "with_a_state"]
 
 
 class State:
@@ -90,6 +91,16 @@ class State:
                      queue.i.valid.eq(there), queue.i.payload.last.eq(delay(m, last, latency - 1, name="last")),
                      *(queue.i.payload.data[j].eq(value) for j, value in enumerate(made))]
         return beat
+
+
+def require_fixed(layer: Scan, site: Site) -> None:
+    """
+    Raises:
+        Refusal: when the design is reloadable.
+    """
+    if site.config is not None:
+        raise Refusal(f"Layer {layer.name!r} keeps a state that a reloadable design cannot exchange; leave "
+                      "hardware.reloadable out")
 
 
 def with_a_state(kind: type[Scan], latency: int) -> None:

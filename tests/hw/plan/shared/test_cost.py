@@ -12,7 +12,6 @@ from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry
 from circulant.hw.plan.shared.cost import (
-    _Play,
     end_latency,
     loop_latency,
     period,
@@ -21,6 +20,7 @@ from circulant.hw.plan.shared.cost import (
     shared_cost,
     taken_steps,
 )
+from circulant.hw.plan.shared.play import Play
 from circulant.hw.planner import alternatives, plan
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
@@ -302,16 +302,16 @@ def test_cycles_without_an_event_are_gone_through_at_once(seed: int, monkeypatch
     network, asked = drawn_stack(seed)
     plans = next(each.plans for each in alternatives(network, **asked) if each.plans[0].sharing is not None)
     arrays, elements = list(dict.fromkeys(each.sharing for each in plans)), [each.elements for each in plans]
-    rest, passed = _Play.skip, list[int]()
+    rest, passed = Play.skip, list[int]()
 
     def found() -> list[object]:
         return [period(arrays, elements), periods(arrays, elements), sample_results(arrays, elements),
                 loop_latency(arrays, elements, lambda given: given[-1]),
                 end_latency(arrays, elements, lambda given: given[-1])]
 
-    monkeypatch.setattr(_Play, "skip", lambda *given: passed.append(rest(*given)) or passed[-1])
+    monkeypatch.setattr(Play, "skip", lambda *given: passed.append(rest(*given)) or passed[-1])
     at_once = found()
-    monkeypatch.setattr(_Play, "skip", lambda *given: 0)
+    monkeypatch.setattr(Play, "skip", lambda *given: 0)
     assert at_once == found()
     assert sum(passed) > 0
 
