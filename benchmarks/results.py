@@ -3,6 +3,8 @@
 `python -m benchmarks results --train` trains every row that is missing, one after another, and goes on where it was
 stopped; without it, what is there is collected.
 """
+import csv
+import io
 import shlex
 import subprocess
 import sys
@@ -17,8 +19,9 @@ from benchmarks import marks, records
 from benchmarks.experiments import EXPERIMENTS, FOLDER, TITLES, Row, rows
 from benchmarks.records import KEPT
 from circulant.report.report import compression
+from circulant.sim.files.writing import atomic_text
 
-__all__ = ["collect", "document", "keep", "train", "write"]
+__all__ = ["collect", "document", "keep", "sheet", "train", "write"]
 
 SEEDS = 10
 """Seeds from 0 that are looked for."""
@@ -127,29 +130,49 @@ def document(found: Mapping[str, Any], written: Mapping[str, str] | None = None)
         if experiment not in found:
             parts += [written[TITLES[experiment]]] if written and TITLES[experiment] in written else []
             continue
-        entries = found[experiment]
-        metric = next(iter(entries.values()))["metric"].replace("_", " ")
-        lines = [f"## {TITLES[experiment]}", "", f"| row | k | seeds | {metric} | loss, points | weights of the "
-                 "circulant matrices | target | epochs | processor time |", "|---|---|---|---|---|---|---|---|---|"]
-        lines += [_line(label, entry) for label, entry in entries.items()]
-        machines = sorted({machine for entry in entries.values() for machine in entry["machines"]})
-        lines += ["", f"`{experiment}`, trained on {'; '.join(machines) or 'the machine named above'}.", ""]
-        parts.append("\n".join(lines))
+        metric = next(iter(found[experiment].values()))["metric"].replace("_", " ")
+        lines = [f"## {TITLES[experiment]}", "", f"`{experiment}`", "",
+                 f"| row | k | seeds | {metric} | loss | fewer weights | target |", "|---|---|---|---|---|---|---|"]
+        lines += [_line(label, entry) for label, entry in found[experiment].items()]
+        parts.append("\n".join([*lines, ""]))
     return "\n".join([*parts, *_orderings(found)])
 
 
 def _line(label: str, entry: Mapping[str, Any]) -> str:
     scores = [each["circulant"] for each in entry["scores"].values()]
     weights, sizes = entry["weights"], [k for k in entry["block_sizes"] if k > 1]
-    fewer = (f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} "
-             f"({weights['weights_dense'] / weights['weights_circulant']:.1f}×)" if sizes else "none")
+    fewer = f"{weights['weights_dense'] / weights['weights_circulant']:.1f}×" if sizes else ""
     target = ", ".join(f"{check['rule']}: {'reached' if check['reached'] else '**missed**'}"
                        for check in entry["target"])
     losses = [*entry["losses"].values()] if label not in ("start", "dense", "start-chain") else []
-    epochs = [*entry["epochs"].values()]
-    return (f"| {label} | {', '.join(map(str, sizes)) or '1'} | {', '.join(map(str, entry['scores']))} | "
-            f"{spread(scores, 100)} % | {spread(losses, 100, '+') if losses else ''} | {fewer} | {target} | "
-            f"{max(epochs)} | {_minutes(entry['processor_seconds'])} |")
+    return (f"| {label} | {', '.join(map(str, sizes)) or '1'} | {len(scores)} | {spread(scores, 100)} % | "
+            f"{spread(losses, 100, '+') if losses else ''} | {fewer} | {target} |")
+
+
+COLUMNS = ("experiment", "row", "block sizes", "metric", "seeds", "scores", "weights before", "weights as stored",
+           "epochs", "processor seconds", "machines", "command")
+"""Columns of the file that has what the page leaves out; what differs by seed is separated by semicolons."""
+
+
+def sheet(found: Mapping[str, Any], before: str = "") -> str:
+    """The CSV of all figures.
+
+    Parameters:
+        before: the text that stands; its lines of experiments of which nothing was found stay.
+    """
+    lines = [line for line in csv.reader(io.StringIO(before)) if line[0] in EXPERIMENTS and line[0] not in found]
+    lines += [[experiment, label, _several(entry["block_sizes"]), entry["metric"], _several(entry["scores"]),
+               _several(scores["circulant"] for scores in entry["scores"].values()),
+               entry["weights"]["weights_dense"], entry["weights"]["weights_circulant"],
+               _several(entry["epochs"].values()), f"{entry['processor_seconds']:.0f}", _several(entry["machines"]),
+               entry["command"]] for experiment, entries in found.items() for label, entry in entries.items()]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *lines])
+    return text.getvalue()
+
+
+def _several(values: Iterable[Any]) -> str:
+    return "; ".join(map(str, values))
 
 
 def spread(values: Iterable[float], scale: float = 1, sign: str = "") -> str:
@@ -157,10 +180,6 @@ def spread(values: Iterable[float], scale: float = 1, sign: str = "") -> str:
     scaled = [scale * value for value in values]
     text = f"{mean(scaled):{sign}z.2f}"
     return f"{text} ± {stdev(scaled):.2f}" if len(scaled) > 1 else text
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
 
 
 def _orderings(found: Mapping[str, Any]) -> list[str]:
@@ -229,7 +248,7 @@ def keep(below: Path = FOLDER, experiments: Iterable[str] = EXPERIMENTS, kept: P
 
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
-    """Replace what stands between the two marks of a document.
+    """Replace what stands between the two marks of a document, and the file `measured/results.csv` beside it.
 
     The section of an experiment of which nothing was found stays: its run folders are on another machine.
 
@@ -239,3 +258,6 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
     between = path.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
     written = {section.partition("\n")[0]: f"## {section.rstrip()}\n" for section in between.split("\n## ")[1:]}
     marks.replace(path, BEGIN, END, document(found, written))
+    rows_ = path.parent / "measured" / "results.csv"
+    rows_.parent.mkdir(exist_ok=True)
+    atomic_text(rows_, sheet(found, rows_.read_text("utf-8") if rows_.exists() else ""))
