@@ -334,8 +334,8 @@ def test_each_any_is_counted():
     assert any_count(ast.parse(source)) == 3
 
 
-LINES = {"circulant": 9_890, "training": 14_150, "sim": 16_860, "hw": 20_250, "boards": 7_500, "benchmarks": 9_100,
-         "examples": 1300, "docs": 200, "tests": 51_360}
+LINES = {"circulant": 9_890, "training": 14_300, "sim": 16_860, "hw": 20_250, "boards": 7_500, "benchmarks": 9_100,
+         "examples": 1300, "docs": 200, "tests": 51_400}
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
 WORDS = {"docs": 62_200, "readme": 900, "changelog": 1_500}

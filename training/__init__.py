@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
     from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
     from circulant.training.models.models import SequenceClassifier, build
+    from circulant.training.models.scans import DiagonalRecurrence, MinGru, MinLstm
     from circulant.training.onnx import from_onnx
     from circulant.training.scoring import score
     from circulant.training.settings import ModelSettings, TrainingSettings
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BlockCirculant", "compress", "decompress", "initialise", "inherit", "clone", "block_sizes", "assign", "storage",
     "Storage",
-    "PeepholeLstm", "ResetBeforeGru",
+    "PeepholeLstm", "ResetBeforeGru", "MinGru", "MinLstm", "DiagonalRecurrence",
     "inspect", "ConversionReport", "Entry",
     "Admm", "Residuals", "Muon",
     "Dataset", "load_data",
@@ -78,6 +79,7 @@ _HOME = {
     "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
     "models.models": ("SequenceClassifier", "build"),
+    "models.scans": ("DiagonalRecurrence", "MinGru", "MinLstm"),
     "onnx": ("from_onnx",),
     "scoring": ("score",),
     "settings": ("ModelSettings", "TrainingSettings"),

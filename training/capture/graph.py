@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
-__all__ = ["Add", "CausalConv", "Constant", "Conv", "Function", "Graph", "Input", "Linear", "Matrix", "Maximum",
-           "Minimum", "Move", "Multiply", "Node", "Norm", "Output", "Pair", "Pool", "Recurrent", "Reduce", "Scale",
-           "Softmax", "Subtract"]
+__all__ = ["Add", "Blend", "CausalConv", "Constant", "Conv", "Decay", "Function", "Graph", "Input", "Linear",
+           "Matrix", "Maximum", "Minimum", "Move", "Multiply", "Node", "Norm", "Output", "Pair", "Pool", "Recurrent",
+           "Reduce", "Scale", "Softmax", "Subtract"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -133,6 +133,18 @@ class Recurrent(Node):
     def ways(self) -> int:
         """Directions."""
         return 1 + bool(self.module.bidirectional)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Blend(Node):
+    """The states h + z (x - h) behind each step of z and x: see `circulant.sim.kinds.blend.FloatBlend`."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decay(Node):
+    """The states a h + x behind each step: see `circulant.sim.kinds.decay.FloatDecay`."""
+
+    factors: Tensor
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

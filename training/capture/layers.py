@@ -8,12 +8,24 @@ from torch.nn.utils.rnn import PackedSequence
 
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.capture.call import HIDDEN, Call, Unsupported, Value
-from circulant.training.capture.graph import CausalConv, Conv, Linear, Norm, Pool, Recurrent, Reduce, Scale
+from circulant.training.capture.graph import (
+    Blend,
+    CausalConv,
+    Conv,
+    Decay,
+    Linear,
+    Norm,
+    Pool,
+    Recurrent,
+    Reduce,
+    Scale,
+)
 from circulant.training.capture.simplify import ends
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.quantizer import grids_of
 
-__all__ = ["RECURRENT", "Padded", "adaptive", "batch_norm", "conv", "linear", "norm", "pad", "pool", "recurrent"]
+__all__ = ["RECURRENT", "Padded", "adaptive", "batch_norm", "blend", "conv", "diagonal", "linear", "norm", "pad",
+           "pool", "recurrent"]
 
 RECURRENT = (nn.GRU, nn.LSTM, nn.RNN, PeepholeLstm, ResetBeforeGru)
 
@@ -101,6 +113,33 @@ def norm(call: Call) -> Value:
     return call.emit(Norm, (source,), source.batch, mode=mode, epsilon=float(epsilon),
                      gain=torch.ones(size) if weight is None else weight.detach(),
                      shift=torch.zeros(size) if bias is None else bias.detach())
+
+
+def blend(call: Call) -> Value:
+    """A `circulant.training.models.scans.Blend`."""
+    pair = call.given
+    if len(pair) != 2 or not all(isinstance(each, Value) for each in pair):
+        raise Unsupported("it must take two sequences that depend on the input, gates and values")
+    for source in pair:
+        _check_steps(source)
+    if pair[0].sizes != pair[1].sizes:
+        raise Unsupported(f"it must take two sequences of one shape, not {pair[0].sizes} and {pair[1].sizes}; "
+                          "broadcasting is not supported")
+    return call.emit(Blend, pair, 0)
+
+
+def diagonal(call: Call) -> Value:
+    """A `circulant.training.models.scans.DiagonalRecurrence`."""
+    source, gain = call.tensor, call.module.gamma_log.detach().double().exp()
+    _check_steps(source)
+    given = call.emit(Scale, (source,), 0, part="input", scale=gain, shift=torch.zeros_like(gain), axis=2)
+    return call.emit(Decay, (given,), 0, factors=call.module.factors.detach())
+
+
+def _check_steps(source: Value) -> None:
+    if source.rank != 3 or source.batch:
+        raise Unsupported(f"it must take (N, T, size), not {source.rank} axes with the batch on axis {source.batch}; "
+                          "transpose or unsqueeze")
 
 
 def _weights(module: Any) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from torch import nn
 
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.add import FloatAdd
+from circulant.sim.kinds.blend import FloatBlend
 from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.decay import FloatDecay
 from circulant.sim.kinds.difference import FloatDifference
 from circulant.sim.kinds.elementwise import FloatElementwise
 from circulant.sim.kinds.linear import FloatLinear
@@ -223,6 +225,19 @@ def _(node: neutral.Norm, to: Builder) -> Stream | None:
     gain, shift = as_numpy(node.gain), as_numpy(node.shift)
     return to.give(node.name, "norm", source, lambda name, flow: FloatNorm(
         name, flow.size, node.mode, gain, shift, epsilon=node.epsilon), source.form)
+
+
+@lowered.register
+def _(node: neutral.Blend, to: Builder) -> Stream:
+    gate, given = (to.taken(node, number, sequence=True) for number in (0, 1))
+    return to.give(node.name, "blend", gate, lambda name, flow: FloatBlend(name, flow.size), given.form,
+                   others=(given,))
+
+
+@lowered.register
+def _(node: neutral.Decay, to: Builder) -> Stream:
+    source, factors = to.taken(node, sequence=True), as_numpy(node.factors)
+    return to.give(node.name, "decay", source, lambda name, flow: FloatDecay(name, flow.size, factors), source.form)
 
 
 @lowered.register

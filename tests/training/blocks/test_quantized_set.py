@@ -29,6 +29,8 @@ from circulant.training.blocks.quantized_set import (
 )
 from circulant.training.conversion import reference
 from circulant.training.models.models import ModelSettings, build
+from circulant.training.models.scans import DiagonalRecurrence, MinGru
+from tests.modules import Net
 from tests.sim.definitions import repeatable
 
 SIZES = st.tuples(st.integers(1, 4), st.integers(1, 4))
@@ -55,8 +57,13 @@ def test_the_projection_is_the_nearest_member_of_the_joint_set(k):
             assert (dense - super(QuantizedSet, grid).forward(neighbour)).norm() >= best - 1e-9
 
 
-@pytest.fixture(params=["gru", "lstm", "bidirectional", "two"])
+@pytest.fixture(params=["gru", "lstm", "bidirectional", "two", "scans"])
 def trained(request):
+    if request.param == "scans":
+        torch.manual_seed(1)
+        model = Net(lambda m, x: m.head(m.rms(m.diagonal(m.norm(m.cell(x)))).mean(1)), cell=MinGru(6, 8),
+                    norm=nn.LayerNorm(8), diagonal=DiagonalRecurrence(8), rms=nn.RMSNorm(8), head=nn.Linear(8, 3))
+        return compress(model, {"cell": 4})
     options = {"gru": {}, "lstm": {"kind": "lstm", "projection": 6, "peephole": True}, "bidirectional": {
         "bidirectional": True}, "two": {"layers": 2, "kind": "reset_gru"}}[request.param]
     model = build(ModelSettings(**{"kind": "gru", "hidden": 8, **options}), (5, 6), 3, seed=1)
