@@ -334,8 +334,17 @@ def test_each_any_is_counted():
     assert any_count(ast.parse(source)) == 3
 
 
-LINES = {"circulant": 9_890, "training": 14_300, "sim": 16_860, "hw": 20_250, "boards": 7_500, "benchmarks": 9_100,
-         "examples": 1300, "docs": 200, "tests": 51_400}
+LINES = {
+    "circulant": 9_890,
+    "training": 14_300,
+    "sim": 16_860,
+    "hw": 20_250,
+    "boards": 7_500,
+    "benchmarks": 9_070,
+    "examples": 1_300,
+    "docs": 200,
+    "tests": 51_400,
+}
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
 WORDS = {"docs": 62_200, "readme": 900, "changelog": 1_500}
@@ -362,7 +371,7 @@ def test_what_is_beyond_its_budget_is_named():
 
 UNTYPED = re.compile(r"dict\[str, Any\]|\bJson\b|\bFound\b")
 
-MOST_UNTYPED = 484
+MOST_UNTYPED = 423
 """Lines that say `UNTYPED` at the most: dictionaries with string keys, whose members no type checker knows."""
 
 

@@ -1,9 +1,9 @@
 """Failures of points that are tried one after the other: their reasons, and when there are enough of them."""
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from circulant.exits import FAILED
 from circulant.sim.refusal import Refusal, ToolError
+from circulant.sweep.rows import Row
 from circulant.sweep.sheets import failures
 
 __all__ = ["SAME", "ended", "hopeless", "reasons"]
@@ -11,7 +11,7 @@ __all__ = ["SAME", "ended", "hopeless", "reasons"]
 SAME = 3
 """Failures in a row with the same reason, after which nothing more is tried."""
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Row]
 
 
 def hopeless(rows: Rows, same: int = SAME) -> bool:

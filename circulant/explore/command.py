@@ -2,7 +2,7 @@
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from circulant.sim import artifact
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.metrics import shown
 from circulant.sim.refusal import Refusal
-from circulant.sweep.run import Row
+from circulant.sweep.rows import Row
 
 __all__ = ["explore"]
 
@@ -161,7 +161,7 @@ def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None)
 
 
 def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison,
-             repeated: Sequence[Row]) -> dict[str, Any]:
+             repeated: Sequence[Row]) -> Mapping[str, Any]:
     """Write the run folders and the record; returns the record."""
     for name, at in (("chosen", designs.chosen), *(
             (f"runner-up-{number}", at) for number, at in enumerate(designs.runners_up[:RUNNERS_UP], start=1))):

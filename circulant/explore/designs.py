@@ -16,7 +16,8 @@ from circulant.sim.refusal import Refusal
 from circulant.sweep.goal import FIGURES, loss
 from circulant.sweep.pareto import front
 from circulant.sweep.point import Point, plain
-from circulant.sweep.run import Jobs, Row, run
+from circulant.sweep.rows import Row
+from circulant.sweep.run import Jobs, run
 
 __all__ = ["UNIFORM", "WEIGHTS", "Designs", "Evaluate", "Limits", "phase_two"]
 

@@ -5,7 +5,7 @@ have equal multiplications, or equal weight bits, equally many epochs, and the s
 """
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,8 @@ from circulant.sim.quantize.bitwidth_cost import weight_count
 from circulant.sweep.goal import loss
 from circulant.sweep.pareto import mean
 from circulant.sweep.point import Point
-from circulant.sweep.run import Jobs, Row, run
+from circulant.sweep.rows import Row
+from circulant.sweep.run import Jobs, run
 from circulant.training.settings.model import OPTIONS
 
 __all__ = ["BITS", "Comparison", "compare", "units"]
@@ -72,16 +73,16 @@ def compare(chosen: Experiment, row: Row, *, samples: int, others: Sequence[Row]
                                     "number of units that could be smaller"
                                     + ("; give its file one as model.arguments.hidden" if chosen.model.kind == "python"
                                        else "") + ".",))
-    points, about = [], []
+    points, about = [], list[Row]()
     for equal in EQUAL:
         for bits in BITS:
-            count = _most(chosen, key, equal, row[equal] if equal == "multiplications" else row[equal] // bits,
-                          network_of)
+            allowed = row["multiplications"] if equal == "multiplications" else row["weight_memory_bits"] // bits
+            count = _most(chosen, key, equal, allowed, network_of)
             if count:
                 points.append(Point(f"{chosen.name}, dense", _dense(chosen, key, count, bits)))
-                about.append({"equal": equal, "units": count, "said": f"dense, {count} {key}, {bits} bits"})
+                about.append(Row(equal=equal, units=count, said=f"dense, {count} {key}, {bits} bits"))
     evaluate = evaluate or (lambda points: run(points, jobs=jobs, show=show, deadline=deadline))
-    seeds = [chosen.training.seed, *(each["seed"] for each in others)]
+    seeds = [chosen.training.seed, *(int(each["seed"]) for each in others)]
     found = evaluate([_seeded(point, seed) for point in points for seed in seeds])
     rows = [_averaged(found[at * len(seeds):(at + 1) * len(seeds)]) | its for at, its in enumerate(about)]
     verdicts, wrong = _judged(row, [row, *others], rows, samples)
@@ -96,7 +97,7 @@ def _seeded(point: Point, seed: int) -> Point:
 def _averaged(rows: Sequence[Row]) -> Row:
     """The mean of the rows of a network that did not fail, with the scores ``each``; the first one where all did."""
     made = [row for row in rows if not row["reason"]]
-    return {**mean(made), "each": [row["quantized"] for row in made]} if made else rows[0]
+    return mean(made) | Row(each=[row["quantized"] for row in made]) if made else rows[0]
 
 
 def units(experiment: Experiment) -> str | None:
@@ -113,7 +114,7 @@ def _dense(chosen: Experiment, key: str, count: int, bits: int) -> Experiment:
     """A dense experiment of so many units, trained for as many epochs as the block-circulant one in all."""
     training = chosen.training
     rest = training.direct_epochs if training.method == "direct" else training.admm_epochs + training.retrain_epochs
-    smaller: dict[str, Any] = {key: count, "projection": min(chosen.model.projection, count // 2)}
+    smaller: Mapping[str, Any] = {key: count, "projection": min(chosen.model.projection, count // 2)}
     if chosen.model.kind == "python":
         smaller = {"arguments": {**chosen.model.arguments, key: count}}
     model = replace(chosen.model, **smaller)

@@ -19,7 +19,8 @@ from circulant.progress import Show, silent
 from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep.point import Point, plain
-from circulant.sweep.run import Jobs, Row, run
+from circulant.sweep.rows import Row
+from circulant.sweep.run import Jobs, run
 from circulant.sweep.work import OVER
 
 __all__ = ["Decision", "Models", "phase_one", "points_lost"]

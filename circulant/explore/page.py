@@ -14,7 +14,7 @@ from circulant.explore.seeds import said
 from circulant.report.interactive import PALETTE, Choice, Page, Picture, interactive
 from circulant.sim.metrics import PARTS, shown, words
 from circulant.sweep.pictures import pictures
-from circulant.sweep.run import Row
+from circulant.sweep.rows import Row
 
 __all__ = ["COSTS_SAID", "page", "tree"]
 

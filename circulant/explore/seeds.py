@@ -9,7 +9,8 @@ from circulant.explore.designs import UNIFORM, WEIGHTS, Designs, Evaluate
 from circulant.progress import Show, silent
 from circulant.report.seeds import few, spread
 from circulant.sweep.point import Point
-from circulant.sweep.run import Jobs, Row, run
+from circulant.sweep.rows import Row
+from circulant.sweep.run import Jobs, run
 
 __all__ = ["others", "repeat", "said"]
 

@@ -13,13 +13,17 @@ from typing import Any
 from circulant.extras import extras
 from circulant.report.page import render
 
-__all__ = ["PALETTE", "SCALE", "Choice", "Page", "Picture", "interactive"]
+__all__ = ["PALETTE", "SCALE", "Choice", "Page", "Picture", "Trace", "interactive"]
 
 PALETTE = ("#4c78a8", "#d08a2e", "#3f9464", "#9067ab", "#c0594a", "#5a9fa6", "#8a8556", "#b5739a")
 """Colours that can be told from a light and from a dark card, and from each other by most people who see fewer."""
 
 SCALE = ((0, "#4c78a8"), (0.5, "#3f9464"), (1, "#dba53a"))
 """From the least to the greatest, with contrast to both cards at each end."""
+
+
+Trace = dict[str, Any]
+"""A trace, an axis or a marker as plotly.js takes it."""
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from circulant import __version__
 from circulant.extras import extras
@@ -22,7 +22,8 @@ from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
 from circulant.sweep import store
 from circulant.sweep.point import Point
-from circulant.sweep.work import Found, evaluate, failure, train
+from circulant.sweep.rows import Failure, Row, Trained
+from circulant.sweep.work import evaluate, failure, train
 
 __all__ = ["PATIENCE", "Task", "compute", "connected", "evaluation", "training"]
 
@@ -52,35 +53,37 @@ class Task:
     after: str | None = None
 
 
-def training(point: Point, dense: Found | None = None, *, until: float = math.inf) -> Found:
+def training(point: Point, dense: Trained | None = None, *, until: float = math.inf) -> Trained:
     """`circulant.sweep.work.train`, with the files of the model in the result."""
     return _packed(train(point, None if dense is None else unpacked(dense), until=until))
 
 
-def evaluation(points: Sequence[Point], measure: str, trained: Found) -> list[Found]:
+def evaluation(points: Sequence[Point], measure: str, trained: Trained) -> list[Row]:
     """`circulant.sweep.work.evaluate` with a model that comes with its files."""
     if "reason" in trained:
-        return [trained] * len(points)
+        return [Row(**cast(Failure, trained))] * len(points)
     return evaluate(points, unpacked(trained), measure)
 
 
-def _packed(found: Found) -> Found:
+def _packed(found: Trained) -> Trained:
     if "reason" in found:
         return found
-    return {**found, "folder": found["folder"].name,
-            "files": {name: (found["folder"] / name).read_bytes() for name in FILES}}
+    return found | Trained(folder=Path(found["folder"].name), files={
+        name: (found["folder"] / name).read_bytes() for name in FILES})
 
 
-def unpacked(found: Found) -> Found:
+def unpacked(found: Trained) -> Trained:
     """A training whose files are in this machine's store."""
     if "files" not in found:
         return found
-    folder = Path(cache.store("trained") / found["folder"])
+    folder = cache.store("trained") / found["folder"]
     folder.mkdir(exist_ok=True)
     for name, data in found["files"].items():
         if not (folder / name).is_file() or (folder / name).read_bytes() != data:
             atomic_bytes(folder / name, data)
-    return {name: value for name, value in found.items() if name != "files"} | {"folder": folder}
+    here = found | Trained(folder=folder)
+    del here["files"]
+    return here
 
 
 def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE) -> Iterator[tuple[str, Any]]:
@@ -99,7 +102,7 @@ def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE)
         from distributed import wait
 
         started, run = len(client.nthreads()), f"circulant-{time.time_ns()}"
-        futures: dict[str, Any] = {}
+        futures: MutableMapping[str, Any] = {}
         for key, task in tasks.items():
             given = [] if task.after is None else [futures[task.after]]
             futures[key] = client.submit(partial(_whole, task.call), *given, key=f"{run}-{key}", pure=False)
@@ -216,7 +219,7 @@ def _require_same(client: Any, address: str) -> None:
                       "it there")
 
 
-async def _identities(client: Any) -> dict[str, Any]:
+async def _identities(client: Any) -> Mapping[str, Any]:
     """The identity of each worker, or the error in its place; one that ends meanwhile or is silent is left out."""
     calls = {asyncio.ensure_future(client.run(_identity, workers=[worker], on_error="return")): worker
              for worker in await client.nthreads()}

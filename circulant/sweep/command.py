@@ -17,7 +17,8 @@ from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sweep.grid import Sweep, read, shipped
 
 if TYPE_CHECKING:
-    from circulant.sweep.run import Jobs, Row
+    from circulant.sweep.rows import Row
+    from circulant.sweep.run import Jobs
 
 __all__ = ["sweep"]
 
@@ -74,8 +75,8 @@ def sweep(source: str, out: Path | None, jobs: int, cluster: str | None, markdow
     _write(given, rows, out, markdown)
     if not as_json and not all(row["reason"] for row in rows):  # What all failed for is said once, below.
         Console(width=None if sys.stdout.isatty() else WIDE).print(sheets.terminal(given.name, rows))
-    say({"file": out / "sweep.html", "page": out / "explore.html", "name": given.name, "rows": rows}, as_json,
-        f"{out / 'explore.html'}: the points as pictures; {out / 'sweep.html'}: as a table")
+    say({"file": out / "explore.html", "page": out / "explore.html", "name": given.name, "rows": rows}, as_json,
+        f"{out / 'explore.html'}: the points as pictures and as a table")
     failed = sheets.failures(rows)
     for why, count in failed.items():
         click.echo(f"{count} of {len(rows)} points failed: {why}", err=True)
@@ -95,20 +96,22 @@ def _rows(given: Sweep, out: Path, jobs: "Jobs", show: Show) -> "list[Row]":
 
 
 def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) -> None:
-    from circulant.sweep import plots, sheets
+    from circulant.sweep import paper, sheets
     from circulant.sweep.page import page
+    from circulant.sweep.pareto import over_seeds
 
-    drawn, points = plots.images(given.name, rows), sheets.comma_separated(rows)
+    good, points = [row for row in over_seeds(rows) if not row["reason"]], sheets.comma_separated(rows)
+    drawn = {ending: paper.written(good, "front", ending) for ending in ("png", "svg") if good}
     command = f"circulant sweep {given.source}"
     for ending, data in drawn.items():
         atomic_bytes(out / f"pareto.{ending}", data)
     atomic_text(out / "points.csv", points)
-    atomic_text(out / "sweep.html", sheets.page(given.name, rows, command, drawn["png"]))
     atomic_text(out / "explore.html", page(given.name, rows, given.spaces, command))
     atomic_text(out / "sweep.md", sheets.markdown(given.name, rows, command, "pareto.png", "points.csv"))
     artifact.write_json(out / "sweep.json", KIND, VERSION, {"name": given.name, "rows": rows})
     if markdown is not None:
         picture, table = f"images/sweep-{given.name}.png", f"measured/sweep-{given.name}.csv"
-        atomic_bytes(markdown.parent / picture, drawn["png"])
+        if good:
+            atomic_bytes(markdown.parent / picture, drawn["png"])
         atomic_text(markdown.parent / table, points)
         atomic_text(markdown, sheets.markdown(given.name, rows, f"{command} --markdown {markdown}", picture, table))

@@ -1,21 +1,20 @@
 """The goal of a search: the figures to optimize, the figures with bounds, and the method."""
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from circulant.sim.files.schema import shown
 from circulant.sim.refusal import nearest
 from circulant.sim.settings import Table, key, read
+from circulant.sweep.rows import Row
 
 __all__ = ["FIGURES", "Figure", "Search", "loss", "read_search"]
-
-Row = Mapping[str, Any]
 
 
 def loss(row: Row) -> float:
     """The error of the quantized network: smaller is better."""
-    return 1 - row["quantized"] if row["higher_is_better"] else float(row["quantized"])
+    return 1 - row["quantized"] if row["higher_is_better"] else row["quantized"]
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,18 @@
-"""The page of a sweep, ``explore.html``: its pictures, and for each point the experiment that makes it."""
-from collections.abc import Iterable, Mapping, Sequence
+"""The page of a sweep, ``explore.html``: its pictures, its table, and for each point the experiment that makes it."""
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from circulant.experiment import Experiment, brief
 from circulant.report.interactive import Page, interactive
+from circulant.sweep import sheets
 from circulant.sweep.pictures import pictures
+from circulant.sweep.rows import Row
 from circulant.sweep.space import Space
 from circulant.training.settings import CompressionSettings
 
 __all__ = ["experiment_of", "keyed", "page"]
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Row]
 
 
 def page(name: str, rows: Rows, spaces: Sequence[Space], command: str) -> str:
@@ -25,22 +26,23 @@ def page(name: str, rows: Rows, spaces: Sequence[Space], command: str) -> str:
     said = [f"{len(rows)} points of {count} experiment{'s' * (count > 1)}"
             + (f"; {failed} failed" if failed else "")
             + (f"; {beyond} are beyond a bound of the search" if beyond else ""),
-            *_held(bases.values())]
-    return interactive(Page(name, f"written by {command}", said, pictures(whole), experiments=texts))
+            *_held(bases.values()), *sheets.notes(rows)]
+    return interactive(Page(name, f"written by {command}", said, pictures(whole), sheets.tables(rows),
+                            experiments=texts))
 
 
-def keyed(rows: Rows) -> list[dict[str, Any]]:
+def keyed(rows: Rows) -> list[Row]:
     """The rows, each with the key of its experiment."""
-    return [{**row, "key": f"{row['experiment']} {number}"} for number, row in enumerate(rows, start=1)]
+    return [row | Row(key=f"{row['experiment']} {number}") for number, row in enumerate(rows, start=1)]
 
 
-def experiment_of(base: Experiment, row: Mapping[str, Any]) -> Experiment:
+def experiment_of(base: Experiment, row: Row) -> Experiment:
     """The experiment of a row, from that of its space."""
     words = str(row["block_size"])
     size: int | dict[str, int] = ({name: int(k) for name, _, k in (part.partition("=") for part in words.split())}
                                   if "=" in words else int(words))
     bits = row["weight_bits"]
-    training = replace(base.training, seed=row.get("seed", base.training.seed))
+    training = replace(base.training, seed=int(row.get("seed", base.training.seed)))
     if training.method == "search":  # Its outcome is the block size.
         training = replace(training, method="admm")
     return replace(

@@ -2,7 +2,7 @@
 import csv
 import io
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
 from circulant.sweep.goal import FIGURES, loss
 from circulant.sweep.pareto import front, over_seeds
+from circulant.sweep.rows import Row
 
-__all__ = ["FORMATS", "KINDS", "draw", "plot", "rows_of"]
+__all__ = ["FORMATS", "KINDS", "draw", "plot", "rows_of", "written"]
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Row]
 
 KINDS = {"front": ("weight_memory_bits", "work"), "cost": ("cycles_per_step", "multipliers"),
          "sizes": ("block_size", "weight_bits")}
@@ -46,7 +47,7 @@ LOOK: dict[Any, Any] = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e6e6e6"}
 
 
-def rows_of(folder: Path) -> list[dict[str, Any]]:
+def rows_of(folder: Path) -> list[Row]:
     """The rows of a sweep's or an exploration's folder that have figures, seeds as one with their means.
 
     Raises:
@@ -97,7 +98,7 @@ def conditions(rows: Rows) -> str:
             f"circulant {__version__}")
 
 
-def _group(row: Mapping[str, Any]) -> str:
+def _group(row: Row) -> str:
     size = str(row["block_size"])
     return "dense" if size == "1" else f"k = {size}"
 
@@ -135,7 +136,8 @@ def _panel(axes: Axes, rows: Rows, name: str, groups: list[str]) -> None:
     axes.set_ylabel(f"{metrics.words(metric)}, quantized")
 
 
-def _written(rows: Rows, kind: str, ending: str, columns: int) -> bytes:
+def written(rows: Rows, kind: str, ending: str, columns: int = 2) -> bytes:
+    """The file of a picture, or of its points; the same rows give the same bytes."""
     buffer = io.BytesIO()
     if ending == "csv":
         names = list(dict.fromkeys(("experiment", "block_size", "weight_bits", "activation_bits", "seeds", "metric",
@@ -173,6 +175,6 @@ def plot(folder: Path, kind: str, formats: str, columns: int) -> int:
         raise Refusal(f"--format must list formats among {', '.join(FORMATS)}, not {wrong[0]!r}; leave it out")
     rows = rows_of(folder)
     for ending in asked:
-        atomic_bytes(target := folder / f"plot-{kind}.{ending}", _written(rows, kind, ending, columns))
+        atomic_bytes(target := folder / f"plot-{kind}.{ending}", written(rows, kind, ending, columns))
         click.echo(target)
     return 0

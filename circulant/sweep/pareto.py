@@ -1,13 +1,12 @@
 """The Pareto front: points that no other one equals or beats in everything; of several seeds by their means."""
 import statistics
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any, cast
 
 from circulant.sweep.goal import FIGURES, loss
+from circulant.sweep.rows import Row
 
 __all__ = ["COSTS", "SCORES", "front", "fronts", "grouped", "mean", "over_seeds"]
-
-Row = Mapping[str, Any]
 
 COSTS = {"memory": FIGURES["weight_memory_bits"], "work": FIGURES["work"]}
 """The costs of an accuracy, by the name that the tables give to the front."""
@@ -66,21 +65,22 @@ def grouped(rows: Sequence[Row]) -> list[list[int]]:
     return sorted(found)
 
 
-def over_seeds(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def over_seeds(rows: Sequence[Row]) -> list[Row]:
     """A row for each point: where it has several seeds their means, ``seeds`` and for each score ``…_deviation``."""
     return [mean([rows[at] for at in group]) for group in grouped(rows)]
 
 
-def mean(rows: Sequence[Row]) -> dict[str, Any]:
+def mean(rows: Sequence[Row]) -> Row:
     """One row for those of a point, see `over_seeds`."""
-    first = dict(rows[0])
     if len(rows) == 1:
-        return first
+        return rows[0]
+    first: MutableMapping[str, Any] = dict(rows[0])
+    every: Sequence[Mapping[str, Any]] = rows
     for name in [name for name in first if name != "seed" and type(first[name]) in (int, float)]:
-        values = [row[name] for row in rows if name in row]
+        values = [row[name] for row in every if name in row]
         if len(values) < len(rows):
             del first[name]
         elif len(set(values)) > 1:
             first[name] = statistics.fmean(values)
-    return first | {"seed": " ".join(str(row.get("seed", 0)) for row in rows), "seeds": len(rows)} | {
-        f"{name}_deviation": statistics.stdev(row[name] for row in rows) for name in SCORES if name in first}
+    return cast(Row, {**first, "seed": " ".join(str(row.get("seed", 0)) for row in rows), "seeds": len(rows)} | {
+        f"{name}_deviation": statistics.stdev(row[name] for row in every) for name in SCORES if name in first})

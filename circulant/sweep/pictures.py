@@ -4,20 +4,27 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
-from circulant.report.interactive import PALETTE, SCALE, Choice, Picture
+from circulant.report.interactive import PALETTE, SCALE, Choice, Picture, Trace
 from circulant.sim import metrics
 from circulant.sweep.goal import FIGURES, Figure, loss
 from circulant.sweep.pareto import front, over_seeds
+from circulant.sweep.rows import Row
 
 __all__ = ["COSTS", "Mark", "pictures"]
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Row]
 
 COSTS = ("weight_memory_bits", "cycles_per_step", "work", "multipliers", "memory_bits", "energy", "latency_spaced",
          "latency_contiguous", "dsps", "block_rams", "luts", "flip_flops")
 """Figures that accuracy is shown against, where the rows have them."""
+
+Axis = Literal["block_size", "weight_bits"]
+
+AXES: tuple[tuple[Axis, Axis, str], ...] = (("block_size", "weight_bits", "bits of a weight"),
+                                            ("weight_bits", "block_size", "block size"))
+"""A line for each of the first, along the second, which is called so."""
 
 Mark = tuple[str, str, Rows]
 """Points that stand out: in words, the symbol of plotly.js, the rows."""
@@ -80,7 +87,7 @@ def _ticks(values: Sequence[float]) -> str:
     return "D1" if max(values) < 5 * min(values) else "D2"
 
 
-def _dots(rows: Rows, figure: Figure) -> list[dict[str, Any]]:
+def _dots(rows: Rows, figure: Figure) -> list[Trace]:
     """A trace for each block size; where there are many, one whose colour is the number of weights."""
     sizes = list(dict.fromkeys(row["block_size"] for row in rows))
     if len(sizes) <= len(PALETTE):
@@ -96,14 +103,14 @@ def _dots(rows: Rows, figure: Figure) -> list[dict[str, Any]]:
             "tickvals": [math.log10(count) for count in shown], "ticktext": [f"{count:,}" for count in shown]}})]
 
 
-def _scatter(rows: Rows, figure: Figure, name: str, marker: Mapping[str, Any]) -> dict[str, Any]:
+def _scatter(rows: Rows, figure: Figure, name: str, marker: Mapping[str, Any]) -> Trace:
     return {"type": "scatter", "mode": "markers", "name": name, "marker": marker,
             "x": [figure.value(row) for row in rows], "y": [row["quantized"] for row in rows],
             "customdata": [row.get("key", "") for row in rows], "text": [_hover(row) for row in rows],
             "hovertemplate": "%{text}<extra></extra>"}
 
 
-def _hover(row: Mapping[str, Any]) -> str:
+def _hover(row: Row) -> str:
     """All figures of a point, a line for each."""
     spread = (f" ± {metrics.shown(row['metric'], row['quantized_deviation'])}, {row['seeds']} seeds"
               if "seeds" in row else "")
@@ -119,7 +126,7 @@ def _hover(row: Mapping[str, Any]) -> str:
     return "<br>".join(lines)
 
 
-def _score_axis(row: Mapping[str, Any], scores: Sequence[float]) -> dict[str, Any]:
+def _score_axis(row: Row, scores: Sequence[float]) -> Trace:
     """The axis of a score, from near the worst of the better half: a far point would flatten the others."""
     better = row["higher_is_better"]
     ranked = sorted(scores, reverse=better)
@@ -132,7 +139,7 @@ def _score_axis(row: Mapping[str, Any], scores: Sequence[float]) -> dict[str, An
 
 def _parallel(label: str, rows: Rows) -> Picture:
     """A line for each point through an axis for each setting and figure."""
-    dimensions = []
+    dimensions: list[Trace] = []
     tables = [_table(row["block_size"]) for row in rows]
     names = [*dict.fromkeys(name for table in tables for name in table)]
     if len(names) > 1:  # One size for all is that of each.
@@ -143,9 +150,9 @@ def _parallel(label: str, rows: Rows) -> Picture:
         dimensions.append({"label": "block size" if name == "k" else f"k of {name}",
                            "values": [math.log2(int(table.get(name, 1))) for table in tables],
                            "tickvals": [math.log2(value) for value in values], "ticktext": list(map(str, values))})
-    for key, words in (("weight_bits", "weight bits each"), ("activation_bits", "activation bits")):
-        if all(isinstance(row[key], int) for row in rows):
-            dimensions.append({"label": words, "values": [row[key] for row in rows]})
+    if all(isinstance(row["weight_bits"], int) for row in rows):
+        dimensions.append({"label": "weight bits each", "values": [row["weight_bits"] for row in rows]})
+    dimensions.append({"label": "activation bits", "values": [row["activation_bits"] for row in rows]})
     for name in ("multipliers", "cycles_per_step", "weight_memory_bits"):
         figure = FIGURES[name]
         logs = [math.log10(max(figure.value(row), 1)) for row in rows]
@@ -180,14 +187,13 @@ def _widths(label: str, rows: Rows, repeated: Rows = ()) -> Picture:
     """The best score of each block size and width; bars span the seeds."""
     best = "The best of all activations and budgets"
     if repeated:  # A best of more points would be no fair one.
-        settings = {name: repeated[0][name] for name in ("activation_bits", "budget")}
-        rows = [*(row for row in rows if {name: row[name] for name in settings} == settings), *repeated]
-        best = f"With {settings['activation_bits']}-bit activations and all multipliers"
+        bits, budget = repeated[0]["activation_bits"], repeated[0]["budget"]
+        rows = [*(row for row in rows if (row["activation_bits"], row["budget"]) == (bits, budget)), *repeated]
+        best = f"With {bits}-bit activations and all multipliers"
     choices, many = [], len({row["block_size"] for row in rows}) > len(PALETTE)
-    for over, along, words in (("block_size", "weight_bits", "bits of a weight"),
-                               ("weight_bits", "block_size", "block size")):
-        traces: list[dict[str, Any]] = []
-        rows = [{**row, "block_size": _coarse(row["block_size"])} for row in rows] if many else rows
+    for over, along, words in AXES:
+        traces: list[Trace] = []
+        rows = [row | Row(block_size=_coarse(row["block_size"])) for row in rows] if many else rows
         groups = sorted(dict.fromkeys(row[over] for row in rows), key=_order)
         for number, group in enumerate(groups):
             mine = [row for row in rows if row[over] == group]
@@ -237,7 +243,7 @@ def _papers(rows: Rows) -> Picture:
             if "dense_weights" in row and "circulant" in row}.values()
     dense = {row["experiment"]: row["circulant"] for row in seen if _is_dense(row)}
     without = [label for label in dict.fromkeys(row["experiment"] for row in seen) if label not in dense]
-    traces: list[dict[str, Any]] = []
+    traces: list[Trace] = []
     for number, label in enumerate(dense):
         mine = sorted((row for row in seen if row["experiment"] == label),
                       key=lambda row: row["dense_weights"] / row["weights"])
@@ -267,14 +273,14 @@ def _papers(rows: Rows) -> Picture:
         "The papers' are phone error rates on TIMIT, of larger networks: what can be compared is how the loss grows.")
 
 
-def _is_dense(row: Mapping[str, Any]) -> bool:
+def _is_dense(row: Row) -> bool:
     return set(_table(row["block_size"]).values()) == {"1"}
 
 
 @cache
-def _published() -> list[dict[str, Any]]:
+def _published() -> Sequence[Mapping[str, Any]]:
     text = resources.files("circulant").joinpath("templates", "papers.toml").read_text("utf-8")
-    found: list[dict[str, Any]] = tomllib.loads(text)["paper"]
+    found: Sequence[Mapping[str, Any]] = tomllib.loads(text)["paper"]
     return found
 
 

@@ -41,11 +41,11 @@ class Point:
                                                             training=alone))
 
     @property
-    def training(self) -> dict[str, Any]:
+    def training(self) -> Mapping[str, Any]:
         """The tables that its training obeys."""
         return self.experiment.tables(("data", "model", "compression", "training"))
 
     @property
-    def network(self) -> dict[str, Any]:
+    def network(self) -> Mapping[str, Any]:
         """The tables that its golden model obeys."""
-        return self.training | self.experiment.tables(("quantization",))
+        return {**self.training, **self.experiment.tables(("quantization",))}

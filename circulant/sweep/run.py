@@ -4,21 +4,19 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from circulant.progress import Show, silent
 from circulant.sweep import store
 from circulant.sweep.point import Point, plain
 from circulant.sweep.processes import Processes, side_by_side
-from circulant.sweep.work import Found, epochs, evaluate, keyed, train
+from circulant.sweep.rows import Failure, Row, Trained
+from circulant.sweep.work import epochs, evaluate, keyed, train
 
-__all__ = ["Jobs", "Row", "run"]
+__all__ = ["Jobs", "run"]
 
 Jobs = int | str
 """Processes of this machine, or the address of a Dask scheduler."""
-
-Row = dict[str, Any]
-"""Settings and findings of a point: the columns of `circulant.sweep.sheets`; ``reason`` says why it failed."""
 
 
 def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show: Show = silent,
@@ -43,25 +41,27 @@ def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show:
         models = _trained([points[group[0]] for group in trainings], processes, show, until)
         trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
         networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
-        found = trained | _evaluated(points, networks, trained, measure=measure, processes=processes, show=show)
+        found = {at: Row(**cast(Failure, model)) for at, model in trained.items() if "reason" in model}
+        found |= _evaluated(points, networks, trained, measure=measure, processes=processes, show=show)
     return [_row(point, measure, trained[at], found[at]) for at, point in enumerate(points)]
 
 
-def _row(point: Point, measure: str, trained: Found, found: Found) -> Row:
+def _row(point: Point, measure: str, trained: Trained, found: Row) -> Row:
     experiment = point.experiment
-    row = {"experiment": point.label, "block_size": point.block_size,
-           "weight_bits": plain(experiment.quantization.weight_bits),
-           "activation_bits": experiment.quantization.activation_bits, "budget": experiment.hardware.multipliers,
-           "seed": experiment.training.seed, "measure": measure, "reason": ""}
+    row = Row(experiment=point.label, block_size=point.block_size, weight_bits=plain(
+        experiment.quantization.weight_bits), activation_bits=experiment.quantization.activation_bits,
+        budget=experiment.hardware.multipliers, seed=experiment.training.seed, measure=measure, reason="")
     if "reason" not in trained:
-        row |= {"metric": trained["metric"], "higher_is_better": trained["higher_is_better"]}
-        if trained.get("block_size"):  # What a search has learned.
-            row["block_size"] = str(plain(trained["block_size"]))
-        row |= {stage: score for stage, score in trained["scores"].items() if stage in ("dense", "circulant")}
+        row["metric"], row["higher_is_better"] = trained["metric"], trained["higher_is_better"]
+        if learned := trained["block_size"]:  # By a search.
+            row["block_size"] = str(plain(learned))
+        if "dense" in trained["scores"]:
+            row["dense"] = trained["scores"]["dense"]
+        row["circulant"] = trained["scores"]["circulant"]
     return row | found
 
 
-def _grouped(points: Sequence[Point], among: Iterable[int], tables: Callable[[Point], dict[str, Any]]
+def _grouped(points: Sequence[Point], among: Iterable[int], tables: Callable[[Point], Mapping[str, Any]]
              ) -> list[list[int]]:
     """Indices of points whose tables are the same."""
     groups: dict[str, list[int]] = {}
@@ -70,15 +70,15 @@ def _grouped(points: Sequence[Point], among: Iterable[int], tables: Callable[[Po
     return list(groups.values())
 
 
-def _trained(points: list[Point], processes: Processes, show: Show, until: float) -> list[Found]:
+def _trained(points: list[Point], processes: Processes, show: Show, until: float) -> list[Trained]:
     """The training of each point: first the dense baselines, which block sizes share. Progress counts epochs."""
     bases = {json.dumps(base.training): base for point in points if (base := point.baseline)}
     lengths = [epochs(base, dense=True) for base in bases.values()], [*map(epochs, points)]
     total, before = sum(map(sum, lengths)), 0
 
-    def phase(some: list[Point], dense: Sequence[Found | None], lengths: list[int]) -> list[Found]:
+    def phase(some: list[Point], dense: Sequence[Trained | None], lengths: list[int]) -> list[Trained]:
         nonlocal before
-        found: list[Found] = [{} for _ in some]
+        found: list[Trained] = [{} for _ in some]
 
         def note(point: Point, done: int, words: str) -> None:
             show("training", before + done, total, f"{point.label}, k = {point.block_size}: {words}")
@@ -97,10 +97,10 @@ def _trained(points: list[Point], processes: Processes, show: Show, until: float
                  lengths[1])
 
 
-def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapping[int, Found], measure: str,
-               processes: Processes, show: Show) -> dict[int, Found]:
+def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapping[int, Trained], measure: str,
+               processes: Processes, show: Show) -> dict[int, Row]:
     """The figures of each point; progress counts points."""
-    total, found = sum(map(len, networks)), dict[int, Found]()
+    total, found = sum(map(len, networks)), dict[int, Row]()
     show("points", 0, total)
     tasks = [partial(evaluate, [points[at] for at in group], trained[group[0]], measure) for group in networks]
     for number, results in side_by_side(tasks, processes):
@@ -112,14 +112,14 @@ def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapp
     return found
 
 
-def _failed(found: Iterable[Found], before: str = "") -> str:
+def _failed(found: Iterable[Trained | Row], before: str = "") -> str:
     """How many failed, and why the last one; empty where none did."""
     whys = [each["reason"] for each in found if "reason" in each]
     return f"{before}{len(whys)} failed{', the last one' if len(whys) > 1 else ''}: {whys[-1]}" if whys else ""
 
 
 def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: str, address: str, show: Show,
-               until: float) -> tuple[dict[int, Found], dict[int, Found]]:
+               until: float) -> tuple[dict[int, Trained], dict[int, Row]]:
     """The training and the figures of each point, computed on a cluster; what comes is kept in this machine's store."""
     from circulant.sweep import cluster
 
@@ -137,14 +137,14 @@ def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: 
             tasks[key] = cluster.Task(partial(cluster.evaluation, [points[at] for at in some], measure),
                                       f"train {number}")
             members[key] = some
-    trained, found = dict[int, Found](), dict[int, Found]()
+    trained, found = dict[int, Trained](), dict[int, Row]()
     show("points", 0, len(points))
     for key, result in cluster.compute(address, tasks):
         mine = members.get(key, [])
         if key.startswith("train "):
             trained |= dict.fromkeys(mine, cluster.unpacked(result))
         elif mine:
-            found |= zip(mine, [result] * len(mine) if isinstance(result, dict) else result, strict=True)
+            found |= zip(mine, [cast(Row, result)] * len(mine) if isinstance(result, dict) else result, strict=True)
         show("points", len(found), len(points), f"{len(trained)} with a model{_failed(found.values(), ', ')}")
     for at, figures in found.items():
         if "reason" not in figures:

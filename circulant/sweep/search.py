@@ -29,7 +29,8 @@ from circulant.sim.files.writing import naming
 from circulant.sim.refusal import Refusal
 from circulant.sweep.goal import FIGURES, Search
 from circulant.sweep.grid import Sweep
-from circulant.sweep.run import Jobs, Row, run
+from circulant.sweep.rows import Row
+from circulant.sweep.run import Jobs, run
 from circulant.sweep.space import Axis, Space
 
 __all__ = ["BATCH", "search"]
@@ -149,7 +150,7 @@ def _storage(url: str) -> BaseStorage:
     return get_storage(url)
 
 
-def _changed(experiment: Experiment) -> dict[str, dict[str, Any]]:
+def _changed(experiment: Experiment) -> Mapping[str, Mapping[str, Any]]:
     """The keys of an experiment that differ from their defaults, so that a study outlives new keys."""
     usual = Experiment().tables()
     return {table: {name: value for name, value in its.items() if value != usual[table][name]}
@@ -195,9 +196,9 @@ def _judged(row: Row, goal: Search) -> Row:
     if row["reason"]:
         return row
     if lacking := [name for name in goal.figures if not FIGURES[name].known(row)]:
-        return row | {"reason": f"A point must have the figures of its search, but {', '.join(lacking)} is not known "
-                                "of this network; take others"}
-    return row | {"violates": ", ".join(goal.violated(row))}
+        return row | Row(reason=f"A point must have the figures of its search, but {', '.join(lacking)} is not known "
+                                "of this network; take others")
+    return row | Row(violates=", ".join(goal.violated(row)))
 
 
 def _tell(study: Study, trial: Trial, row: Row, goal: Search) -> None:

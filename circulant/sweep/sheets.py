@@ -1,21 +1,20 @@
-"""The rows of a sweep as CSV, as a table for the terminal, as Markdown and as a page; the same columns everywhere."""
-import base64
+"""The rows of a sweep as CSV, for the terminal, as Markdown and for the page; the same columns everywhere."""
 import csv
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jinja2
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from circulant.report.seeds import few
 from circulant.sim.metrics import shown, words
 from circulant.sweep.pareto import SCORES, fronts, over_seeds
+from circulant.sweep.rows import Row
 
-__all__ = ["COLUMNS", "comma_separated", "failures", "markdown", "page", "terminal"]
+__all__ = ["COLUMNS", "comma_separated", "failures", "markdown", "notes", "tables", "terminal"]
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Row]
 
 COLUMNS = {
     "experiment": "experiment", "block_size": "k", "weight_bits": "w", "activation_bits": "a",
@@ -81,7 +80,8 @@ def markdown(name: str, rows: Rows, command: str, picture: str, points: str) -> 
     best = [row for row in _with_fronts(over_seeds(rows)) if row["front"]]
     chosen = sorted(sorted(range(len(best)), key=lambda at: -len(best[at]["front"].split()))[:TEN])
     parts = [f"# Sweep `{name}`\n\nWritten by `{command}`; {_counted(rows)}, all in [a CSV file]({points}).\n",
-             _notes(rows), f"![Accuracy against weight bits, and against cycles × multipliers]({picture})\n",
+             _notes(rows),
+             f"![Accuracy against weight bits, and against cycles × multipliers]({picture})\n" if best else "",
              f"## Points that nothing beats{f', {TEN} of {len(best)}' if len(best) > TEN else ''}\n\n"
              f"{_markdown([best[at] for at in chosen])}"]
     if wrong := failures(rows):
@@ -89,20 +89,21 @@ def markdown(name: str, rows: Rows, command: str, picture: str, points: str) -> 
     return "\n".join(parts)
 
 
-def page(name: str, rows: Rows, command: str, picture: bytes) -> str:
-    """The same as one self-contained HTML page."""
-    environment = jinja2.Environment(loader=jinja2.PackageLoader("circulant", "templates"), autoescape=True,
-                                     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    marked = _with_fronts(over_seeds(rows))
-    return environment.get_template("sweep.html").render(
-        name=name, command=command, counted=_counted(rows), notes=_notes(rows).split("\n\n"),
-        headings=list(COLUMNS.values()), failures=failures(rows), picture=base64.b64encode(picture).decode(),
-        rows=[(row, _cells(row)) for row in marked])
+def tables(rows: Rows) -> list[tuple[str, list[str], list[list[str]]]]:
+    """The tables of the page: title, headings, cells; why points failed, and every point."""
+    wrong = [[why, str(count)] for why, count in failures(rows).items()]
+    return [*([("Points that failed", ["reason", "points"], wrong)] if wrong else []),
+            ("All points", [*COLUMNS.values()], [_marked(row) for row in _with_fronts(over_seeds(rows))])]
 
 
-def _with_fronts(rows: Rows) -> list[dict[str, Any]]:
+def notes(rows: Rows) -> list[str]:
+    """Paragraphs on the columns."""
+    return _notes(rows).replace("*", "").strip().split("\n\n")
+
+
+def _with_fronts(rows: Rows) -> list[Row]:
     on = fronts(rows)
-    return [{**row, "front": " ".join(cost for cost, points in on.items() if at in points)}
+    return [row | Row(front=" ".join(cost for cost, points in on.items() if at in points))
             for at, row in enumerate(rows)]
 
 

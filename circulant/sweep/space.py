@@ -1,7 +1,7 @@
 """The space of a ``[[grid]]``: an experiment, and for each key that varies the values that it may take."""
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -74,7 +74,7 @@ class Space:
 
     def point(self, at: Sequence[int]) -> Point:
         """The combination of the values with these indices, one for each axis."""
-        values: dict[str, Any] = {}
+        values: MutableMapping[str, Any] = {}
         for axis, index in zip(self.axes, at, strict=True):
             if axis.matrix:
                 values.setdefault(axis.key, {})[axis.matrix] = axis.values[index]

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from circulant import __version__
 from circulant.sim import artifact
@@ -18,6 +18,7 @@ from circulant.sim.files import cache as folders
 from circulant.sim.files.files import discard
 from circulant.sim.files.schema import Anything, Mapped, Table, Text
 from circulant.sim.refusal import Refusal
+from circulant.sweep.rows import Row
 
 __all__ = ["figures", "keep", "point_key", "sources", "training_folder"]
 
@@ -61,16 +62,16 @@ def point_key(model: str, tables: Mapping[str, Any], measure: str) -> str:
     return artifact.digest({"model": model, **tables, "measure": measure, "sources": sources()})
 
 
-def figures(key: str) -> dict[str, Any] | None:
+def figures(key: str) -> Row | None:
     """The object that `keep` kept, or None where there is nothing, or it is damaged or that of another key."""
     try:
         found = artifact.read_json(_path(key), KIND, VERSION, _FIGURES)
     except Refusal:
         return None
-    return dict(found["figures"]) if found["key"] == key else None
+    return cast(Row, dict(found["figures"])) if found["key"] == key else None
 
 
-def keep(key: str, found: Mapping[str, Any]) -> None:
+def keep(key: str, found: Row) -> None:
     """Keep the figures of a point.
 
     Raises:

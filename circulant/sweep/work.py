@@ -5,10 +5,10 @@ Everything is looked up in the store first. Nothing is raised but interruptions:
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from circulant.boards.device import device, fits
 from circulant.exits import code_of
@@ -29,11 +29,9 @@ from circulant.sim.quantize.bitwidth_cost import dense_count, weight_bits, weigh
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep import store
 from circulant.sweep.point import Point
+from circulant.sweep.rows import Failure, Row, Trained
 
-__all__ = ["OVER", "Found", "epochs", "evaluate", "failure", "keyed", "reason", "train"]
-
-Found = dict[str, Any]
-"""Figures by name, or some, ``reason``, why there are no more, and ``code``, the exit code that this would have."""
+__all__ = ["OVER", "epochs", "evaluate", "failure", "keyed", "reason", "train"]
 
 Note = Callable[[int, str], None]
 """Called with the epochs that a training has done, and a remark."""
@@ -56,7 +54,7 @@ def reason(error: Exception) -> str:
     return text if told else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
-def failure(error: Exception) -> Found:
+def failure(error: Exception) -> Failure:
     """The row of a point that failed."""
     return {"reason": reason(error), "code": code_of(error)}
 
@@ -72,8 +70,8 @@ def epochs(point: Point, *, dense: bool = False) -> int:
     return searched + settings.admm_epochs + settings.retrain_epochs
 
 
-def train(point: Point, dense: Found | None = None, note: Note = lambda done, words: None, *, until: float = math.inf
-          ) -> Found:
+def train(point: Point, dense: Trained | None = None, note: Note = lambda done, words: None, *,
+          until: float = math.inf) -> Trained:
     """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores, and the table of
     block sizes that a search ended in.
 
@@ -89,10 +87,10 @@ def train(point: Point, dense: Found | None = None, note: Note = lambda done, wo
     try:
         return _train(point, dense, note, until)
     except Exception as error:
-        return failure(error)
+        return Trained(**failure(error))
 
 
-def _train(point: Point, dense: Found | None, note: Note, until: float) -> Found:
+def _train(point: Point, dense: Trained | None, note: Note, until: float) -> Trained:
     with extras("circulant sweep", *TRAINING):
         from circulant import training
 
@@ -105,7 +103,7 @@ def _train(point: Point, dense: Found | None, note: Note, until: float) -> Found
         raise Refusal(OVER)
     start, done, metric = time.perf_counter(), 0, training.task_of(data).metric
 
-    def progress(phase: str, epoch: int, total: int, metrics: dict[str, Any]) -> None:
+    def progress(phase: str, epoch: int, total: int, metrics: Mapping[str, Any]) -> None:
         nonlocal done
         done += 1
         known = f", {words(metric)} {shown(metric, metrics[metric])}" if metric in metrics else ""
@@ -134,13 +132,13 @@ def _train(point: Point, dense: Found | None, note: Note, until: float) -> Found
     return _read(folder)
 
 
-def _settings(tables: dict[str, Any]) -> Any:
+def _settings(tables: Mapping[str, Any]) -> Any:
     from circulant.training import TrainingSettings
 
     return TrainingSettings(**{key: value for key, value in tables["training"].items() if key != "dense"})
 
 
-def _kept(folder: Path) -> Found | None:
+def _kept(folder: Path) -> Trained | None:
     """The training that is finished in ``folder``; None where there is none, or its files are damaged or those of
     another folder."""
     try:
@@ -150,46 +148,48 @@ def _kept(folder: Path) -> Found | None:
         return None
 
 
-def _read(folder: Path) -> Found:
+def _read(folder: Path) -> Trained:
     found = artifact.read_json(folder / "training.json", KIND, VERSION, _KEPT)
     if found.get("key", folder.name) != folder.name:  # Files from before they said their key stay good.
         raise Refusal(f"{folder} must keep the training of its name, but has that of {found['key'][:12]}…; remove it")
-    return {"folder": folder, "block_size": found.get("block_size")} | {
-        name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
+    return Trained(folder=folder, block_size=found.get("block_size"), model=found["model"], metric=found["metric"],
+                   higher_is_better=found["higher_is_better"], scores=found["scores"])
 
 
-def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Found]:
+def evaluate(points: Sequence[Point], trained: Trained, measure: str) -> list[Row]:
     """The figures of points that share a training and a golden network, and differ in their hardware."""
     golden: tuple[Network, Any, float] | None = None
-    found = []
+    found: list[Row] = []
     for point in points:
         try:
             key = keyed(point, trained, measure)
-            if (kept := store.figures(key)) is None:
+            kept = store.figures(key)
+            if kept is None:
                 golden = golden or _golden(point, trained)
                 kept = _figures(point.experiment, *golden, measure)
                 if "reason" not in kept:
                     store.keep(key, kept)
             found.append(kept)
         except Exception as error:
-            found.append(failure(error))
+            found.append(Row(**failure(error)))
     return found
 
 
-def keyed(point: Point, trained: Found, measure: str) -> str:
+def keyed(point: Point, trained: Trained, measure: str) -> str:
     """The key under which the figures of a point are kept."""
     simulated = ("simulation",) if measure == "simulate" else ()
     tables = point.experiment.tables(("quantization", "hardware", "board", *simulated))
     return store.point_key(trained["model"], tables, measure)
 
 
-def _figures(experiment: Experiment, network: Network, vectors: Any, score: float, measure: str) -> Found:
+def _figures(experiment: Experiment, network: Network, vectors: Any, score: float, measure: str) -> Row:
     """The figures of a network for which there may be no hardware."""
-    found = {"quantized": score, **_weights(network)}
+    found = Row(quantized=score, weights=weight_count(network), dense_weights=dense_count(network),
+                weight_memory_bits=weight_bits(network))
     try:
         return found | _hardware(experiment, network, vectors, measure)
     except Exception as error:
-        return found | failure(error)
+        return found | Row(**failure(error))
 
 
 @lru_cache(maxsize=2)
@@ -199,7 +199,7 @@ def _data(table: str) -> Any:
     return training.load_data(**json.loads(table))
 
 
-def _model(folder: Path, table: dict[str, Any]) -> Any:
+def _model(folder: Path, table: Mapping[str, Any]) -> Any:
     from circulant import training
 
     return training.load_trained(folder / "model.pt", model=training.ModelSettings(**table)).model
@@ -217,7 +217,7 @@ def _calibrated(folder: Path, table: str, model: str, name: str, samples: int) -
     return reference, calibrate(reference, *calibration(data, samples))
 
 
-def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
+def _golden(point: Point, trained: Trained) -> tuple[Network, Any, float]:
     """The golden network, its vectors of the whole test split, and their score."""
     with extras("circulant sweep", *TRAINING):
         from circulant import training
@@ -235,13 +235,7 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
     return network, vectors, training.score(network, vectors, data)
 
 
-def _weights(network: Network) -> Found:
-    """Numbers that stand in the weight memories, and their bits as the circuit stores them."""
-    return {"weights": weight_count(network), "dense_weights": dense_count(network),
-            "weight_memory_bits": weight_bits(network)}
-
-
-def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
+def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Row:
     with extras("circulant sweep"):
         from circulant.hw import generate
         from circulant.hw.emit.inventory import Inventory
@@ -260,9 +254,12 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
             name: options[name] for name in ("multipliers", "streams", "levels", "objective", "reloadable")})
     made = design.figures if design else figures(
         network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
-    found: Found = {"multipliers": made.multipliers, "cycles_per_step": made.cycles,
-                    "multiplications": made.multiplications, "floor_cycles": made.floor,
-                    **{name: cycles for name, cycles in made.latencies.items() if cycles is not None}}
+    found = Row(multipliers=made.multipliers, cycles_per_step=made.cycles, multiplications=made.multiplications,
+                floor_cycles=made.floor)
+    if made.latency_spaced is not None:
+        found["latency_spaced"] = made.latency_spaced
+    if made.latency_contiguous is not None:
+        found["latency_contiguous"] = made.latency_contiguous
     if design or not options["reloadable"]:  # Its own memories are not predicted.
         found["memory_bits"] = made.memory_bits
     if experiment.board.device != "none":
@@ -270,7 +267,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         inventory = Inventory.from_json(design.manifest["resources"]) if design else foreseen(
             parts(network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"]),
             len(network.stages), levels=options["levels"], profile=options["family"])
-        found |= {name: taken.used for name, taken in fits(part, inventory).taken.items()}
+        taken = {name: its.used for name, its in fits(part, inventory).taken.items()}
+        found |= cast(Row, taken)
         found["mhz"] = FAMILIES[part.family].mhz(options["levels"])
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(

@@ -34,11 +34,10 @@ def test_what_it_writes(call, stubbed, tmp_path, rows):
     assert code == 0
     folder = tmp_path / "runs" / "sweep-recurrent"
     assert {path.name for path in folder.iterdir()} == {
-        "explore.html", "pareto.png", "pareto.svg", "points.csv", "sweep.html", "sweep.json", "sweep.md"}
+        "explore.html", "pareto.png", "pareto.svg", "points.csv", "sweep.json", "sweep.md"}
     assert artifact.read_json(folder / "sweep.json", "circulant-sweep", 1)["rows"] == rows
     assert "recurrent: 16 points, 1 failed" in out
-    assert out.endswith("runs/sweep-recurrent/explore.html: the points as pictures; "
-                        "runs/sweep-recurrent/sweep.html: as a table\n")
+    assert out.endswith("runs/sweep-recurrent/explore.html: the points as pictures and as a table\n")
     assert err == f"points: 16 of 16\n1 of 16 points failed: {rows[0]['reason']}\n"
     assert stubbed == [(270, "plan", 2)]
 

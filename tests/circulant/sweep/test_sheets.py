@@ -1,7 +1,6 @@
 import csv
 import io
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -69,9 +68,10 @@ def test_failures_are_counted_by_reason(rows):
 
 
 def test_a_reason_is_said_once_on_the_page(rows):
-    page = sheets.page("mine", [row | {"reason": "The budget is too small"} for row in rows], "command", b"")
-    assert page.count("The budget is too small") == 1
-    assert "16: The budget is too small" in page
+    (title, _, cells), (_, _, every) = sheets.tables([row | {"reason": "The budget is too small"} for row in rows])
+    assert (title, cells) == ("Points that failed", [["The budget is too small", "16"]])
+    assert [line[-1] for line in every] == ["failed"] * 16
+    assert [title for title, *_ in sheets.tables(rows[1:])] == ["All points"]
 
 
 def test_markdown(rows):
@@ -99,25 +99,12 @@ def test_markdown_has_ten_points_and_those_on_both_fronts_first(rows):
     assert shown == sorted(shown, key=lambda line: line[5]), "in the order of the sweep"
 
 
+def test_a_sweep_that_all_failed_has_no_picture(rows):
+    assert "![" not in sheets.markdown("mine", rows[:1], "x", "y", "z")
+
+
 def test_a_sweep_without_failures_names_none(rows):
     assert "failed" not in sheets.markdown("mine", rows[1:], "x", "y", "z")
-
-
-def test_the_page_needs_no_other_file(rows):
-    class Check(HTMLParser):
-        addresses, rows, failed = (), 0, 0
-
-        def handle_starttag(self, tag, attributes):
-            self.addresses += tuple(value for name, value in attributes if name in ("src", "href"))
-            self.rows += tag == "tr"
-            self.failed += ("class", "failed") in attributes
-
-    text = sheets.page("mine <1>", rows, "circulant sweep mine", b"png")
-    check = Check()
-    check.feed(text)
-    assert (check.rows, check.failed) == (1 + 16, 1)
-    assert all(address.startswith("data:image/png;base64,") for address in check.addresses)
-    assert "mine &lt;1&gt;" in text
 
 
 @pytest.mark.parametrize(("page", "name", "count"), [
