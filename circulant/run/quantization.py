@@ -14,6 +14,7 @@ from circulant.sim import artifact
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown
+from circulant.sim.passes.bases import factors
 from circulant.sim.passes.bitwidths import Widths
 from circulant.sim.quantize.bitwidth_cost import CostModel, weight_bits
 from circulant.sim.quantize.bitwidth_search import LOUDER, SearchResult, search_bitwidths
@@ -106,7 +107,9 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
                       "quantization.finetune_epochs is 0; give it epochs, or leave them out")
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
-        known = {path: cut(grid, table["finetune_clip"]) for path, grid in grids(network).items()}
+        vectors = {path for layer in network.layers for path in factors(layer)}
+        known = {path: grid if path in vectors else cut(grid, table["finetune_clip"])
+                 for path, grid in grids(network).items()}
         forms = {name: known[path] for name, path in training.golden_paths(model, network).items()}
         tuned = {"before": score(network, data)}
         model = training.finetune(

@@ -137,6 +137,11 @@ def _(layer: Decay) -> int:
     return layer.inputs * layer.factor.width
 
 
+@bases.factors.register
+def _(layer: Decay) -> dict[str, Format]:
+    return {f"{layer.name}.factors": layer.factor}
+
+
 @bases.layer_worst_cases.register
 def _(layer: Decay, peak: float, steps: int) -> Iterator[tuple[str, float]]:
     a = np.abs(layer.factor.real(layer.factors)).max()

@@ -189,7 +189,8 @@ def _epsilon(layer: FloatNorm, input: Format) -> int:
 @bases.quantize_layer.register
 def _(layer: FloatNorm, input: Format, peaks: Peaks, bits: Widths) -> Norm:
     """z gets a bit more than the result, so that its rounding is the smaller one."""
-    factor = fit(float(np.abs(layer.factors).max()), bits.weight_bits)
+    known = bits.grids.get(f"{layer.name}.gain")
+    factor = known.form if known else fit(float(np.abs(layer.factors).max()), bits.weight_bits)
     output = peaks.fit(bits.value, f"{layer.name}.y", bias=layer.shift)
     normal = peaks.fit(bits.value + 1, f"{layer.name}.z")
     return Norm(layer.name, layer.inputs, layer.mode, factor.quantize(layer.factors), output.quantize(layer.shift),
@@ -215,6 +216,11 @@ def _(layer: Norm) -> list[str]:
 @bases.layer_bits.register
 def _(layer: Norm) -> int:
     return layer.inputs * layer.factor.width
+
+
+@bases.factors.register
+def _(layer: Norm) -> dict[str, Format]:
+    return {f"{layer.name}.gain": layer.factor}
 
 
 @bases.layer_worst_cases.register

@@ -11,14 +11,15 @@ import numpy as np
 
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import Product
-from circulant.sim.arith.fixed import Integers, Reals
+from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Tensor
 from circulant.sim.passes.formats import Peaks, Widths
 from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.shape.kinds import unknown
 
-__all__ = ["TABLES", "Known", "Trace", "activations", "arguments", "bitwidth_fields", "layer_arrays", "layer_bits",
-           "layer_fields", "layer_worst_cases", "matrices", "propagate", "quantize_layer", "quantize_layer_like"]
+__all__ = ["TABLES", "Known", "Trace", "activations", "arguments", "bitwidth_fields", "factors", "layer_arrays",
+           "layer_bits", "layer_fields", "layer_worst_cases", "matrices", "propagate",
+           "quantize_layer", "quantize_layer_like"]
 
 Trace = Mapping[str, Tensor]
 """Golden tensors by their names."""
@@ -71,6 +72,12 @@ def _(layer: GoldenLayer) -> dict[str, Product]:
     """Behind the rows of the gates of a GRU are its candidate's."""
     return {f"{layer.name}.{role}": product for role, product in layer.products.items()
             if not role.startswith("candidate_")}
+
+
+@singledispatch
+def factors(layer: Any) -> dict[str, Format]:
+    """By path the formats of vectors of weights, one for each value; none of most layers."""
+    return {}
 
 
 @singledispatch

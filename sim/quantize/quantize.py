@@ -10,7 +10,7 @@ from circulant.sim.arith.fixed import Format, fit
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.cell import FloatCell, state_format
-from circulant.sim.passes.bases import matrices, quantize_layer
+from circulant.sim.passes.bases import factors, matrices, quantize_layer
 from circulant.sim.passes.formats import HEADROOM, Peaks, Widths
 from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.passes.quantizing import grid_of
@@ -68,7 +68,8 @@ def quantize(model: float_model.Model, calibration: ArrayLike | Mapping[str, Arr
         (bits.formats[node.name] for node in model.readers[name] if node.name in bits.formats), None)
         or fit(peak, bits.input)) for name, peak in peaks.inputs.items()}, made, every=True)
     layers = [found[node.name].layer for node in model.nodes]
-    bits.check_names([path for layer in layers if layer.kind != "reverse" for path in (layer.name, *matrices(layer))])
+    bits.check_names([path for layer in layers if layer.kind != "reverse" for path in (
+        layer.name, *matrices(layer), *factors(layer))])
     nodes = tuple(Node(layer, node.sources) for layer, node in zip(layers, model.nodes, strict=True))
     return Network(model.name, model.inputs, nodes, model.outputs, ragged=peaks.ragged)
 
@@ -106,9 +107,10 @@ def _states(model: float_model.Model, peaks: Peaks, bits: Widths) -> dict[str, F
 
 
 def grids(network: Network) -> dict[str, WeightGrid]:
-    """The values of each matrix's weights by its path, for `Widths.grids` of a network with weights on these values.
+    """The values of the weights of each matrix, and of vectors of `factors`, by path, for `Widths.grids` of a network
+    with weights on these values.
 
     Of a recurrent layer the block rows are those of all gates, one behind the other.
     """
-    return {path: grid_of(layer, path.rpartition(".")[2]) for layer in network.layers
-            for path in matrices(layer)}
+    return {path: grid_of(layer, path.rpartition(".")[2]) for layer in network.layers for path in matrices(layer)} | {
+        path: WeightGrid(form) for layer in network.layers for path, form in factors(layer).items()}

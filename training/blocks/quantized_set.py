@@ -5,8 +5,9 @@ real numbers of a spectrum are orthogonal coordinates of the circulant block (Pa
 gives the nearest block of the joint set, circulant and on the grid (REQ-YOLO, FPGA 2019, section 3.2); at ragged edges,
 where a first column stands for fewer entries, it is a neighbour.
 """
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +16,14 @@ from torch.nn.utils import parametrize
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
+from circulant.sim.passes.bases import matrices as golden_matrices
 from circulant.sim.quantize.quantize import grids
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.blocks.clone import clone, settle
 from circulant.training.blocks.fixed import integers
 from circulant.training.blocks.matrices import Matrix, constraint_of, matrices
+from circulant.training.models.scans import DiagonalRecurrence
 
 __all__ = ["QuantizedSet", "constrain_to_quantized", "flipped", "golden_paths", "nearest_quantized", "quantized_set_of",
            "settled", "weight_formats"]
@@ -84,6 +87,42 @@ class QuantizedSet(BlockCirculant):
         return f"{super().extra_repr()}, grid={self.grid}"
 
 
+class OnGrid(nn.Module):
+    """A vector of weights, one for each value, in a format; the gradient passes its rounding.
+
+    Parameters:
+        module: whose vector it is.
+    """
+
+    def __init__(self, module: nn.Module, form: Format) -> None:
+        super().__init__()
+        self.form = form
+        self.root = math.sqrt(module.normalized_shape[0]) if isinstance(module, nn.RMSNorm) else 1.0
+        self.logarithms = isinstance(module, DiagonalRecurrence)
+
+    def forward(self, vector: Tensor) -> Tensor:
+        """The vector for which the golden one is on the grid: gain · √n of an RMSNorm, exp(−exp(ν)), else itself."""
+        x = vector.detach().double()
+        if self.logarithms:
+            least = self.form.step
+            found = (integers((-x.exp()).exp(), self.form) * least).clamp(min=least).log().neg().log()
+        else:
+            found = integers(x * self.root, self.form) * self.form.step / self.root
+        return found.to(vector.dtype) + (vector - vector.detach())
+
+    def right_inverse(self, vector: Tensor) -> Tensor:
+        return vector
+
+
+def _vectors(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, str]]:
+    """Vectors of weights: names of parameters, modules, tensors, and the paths of their golden integers."""
+    for path, module in model.named_modules():
+        if isinstance(module, nn.LayerNorm | nn.RMSNorm) and module.weight is not None:
+            yield f"{path}.weight".lstrip("."), module, "weight", f"{_layer(path, 'norm')}.gain"
+        elif isinstance(module, DiagonalRecurrence):
+            yield f"{path}.nu_log".lstrip("."), module, "nu_log", f"{_layer(path, 'decay')}.factors"
+
+
 def quantized_set_of(matrix: Matrix, block_size: int, grid: WeightGrid, noise: float = 0.0) -> QuantizedSet:
     """The joint set of a matrix, where its weight is."""
     made = QuantizedSet(matrix.groups * matrix.rows, matrix.columns, block_size, matrix.groups, matrix.kernel,
@@ -92,14 +131,19 @@ def quantized_set_of(matrix: Matrix, block_size: int, grid: WeightGrid, noise: f
 
 
 def constrain_to_quantized(model: nn.Module, forms: Mapping[str, WeightGrid], *, noise: float = 0.0) -> nn.Module:
-    """A deep copy whose matrices, by parameter name, are trained on the integers of a grid, with ``noise`` in them as
-    `QuantizedSet` has it.
+    """A deep copy whose matrices and vectors, by parameter name, are trained on the integers of a grid, the matrices
+    with ``noise`` as `QuantizedSet` has it.
 
     Their first columns keep what is lost by rounding, so that many small steps of the optimizer come to one step of
     the grid.
     """
     model = clone(model)
+    vectors = {name: (module, tensor) for name, module, tensor, _ in _vectors(model)}
     for name, form in forms.items():
+        if name in vectors:
+            module, tensor = vectors[name]
+            parametrize.register_parametrization(module, tensor, OnGrid(module, form.form))
+            continue
         matrix = matrices(model)[name]
         constraint = constraint_of(matrix)
         with torch.no_grad():
@@ -114,6 +158,9 @@ def constrain_to_quantized(model: nn.Module, forms: Mapping[str, WeightGrid], *,
 def settled(model: nn.Module) -> nn.Module:
     """A deep copy of a model of `constrain_to_quantized`, with the quantized values as plain weights."""
     model = clone(model)
+    for _, module, tensor, _ in [*_vectors(model)]:
+        if parametrize.is_parametrized(module, tensor):
+            parametrize.remove_parametrizations(module, tensor)
     for matrix in matrices(model).values():
         constraint = constraint_of(matrix)
         if not isinstance(constraint, QuantizedSet):
@@ -127,7 +174,7 @@ def settled(model: nn.Module) -> nn.Module:
 
 
 def golden_paths(model: nn.Module, network: Network) -> dict[str, str]:
-    """By parameter name the path of the golden matrix that comes from it.
+    """By parameter name the path of the golden matrix, or vector, that comes from it.
 
     Raises:
         Refusal: when a golden matrix comes from no parameter, or a normalisation stands between them.
@@ -137,7 +184,8 @@ def golden_paths(model: nn.Module, network: Network) -> dict[str, str]:
                       "again; fold it into the weights first")
     known = grids(network).keys()
     found = {name: path for name, matrix in matrices(model).items() if (path := _path(name, matrix)) in known}
-    if missing := known - set(found.values()):
+    found |= {name: path for name, _, _, path in _vectors(model) if path in known}
+    if missing := {path for layer in network.layers for path in golden_matrices(layer)} - set(found.values()):
         raise Refusal(f"Every golden matrix must come from a matrix of the model to be trained on its integers, but "
                       f"{', '.join(sorted(missing))} does not; give the modules names of letters and underscores")
     return found

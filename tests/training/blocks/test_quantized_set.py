@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -90,7 +92,20 @@ def test_what_was_trained_is_what_the_golden_model_stores(scale, trained):
     after = quantize(reference(kept, x), x, weight_bits=5, weight_scale=scale, grids=forms)
     assert grids(after) == forms
     stored = {path: _stored(layer, path) for layer in after.layers for path in golden_matrices(layer)}
+    vectors = [name for name in paths if paths[name] not in stored]
+    assert len(vectors) == len([layer for layer in after.layers if layer.kind in ("norm", "decay")])
+    for name in vectors:
+        layer = next(layer for layer in after.layers if paths[name].startswith(f"{layer.name}."))
+        module, tensor = kept.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]
+        assert not torch.equal(getattr(module, tensor), trained.get_parameter(name))
+        if layer.kind == "norm":
+            wanted = getattr(module, tensor) * (1 if layer.centred else math.sqrt(layer.inputs))
+            assert np.allclose(layer.factor.real(layer.gain), wanted.detach().numpy(), atol=1e-6)
+        else:
+            assert np.allclose(layer.factor.real(layer.factors), module.factors.detach().numpy(), atol=1e-6)
     for name, path in paths.items():
+        if name in vectors:
+            continue
         matrix = matrices(tuned)[name]
         first = matrix.module.parametrizations[matrix.tensor].original.detach().double().numpy()
         trained_on = forms[path].quantize(spectra(first).reshape(stored[path].shape))
