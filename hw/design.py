@@ -265,6 +265,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "input": entries[network.leading.name], "output": exits[network.result],
         **made.as_json(), "streams": streams_of(plans), "max_steps": top.max_steps,
         **({"over_images": True} if over_images else {}),
+        **({"late": True} if network.sequence and any(network.arrangement.late) and top.max_steps is None else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    | ({"waiting": unit.depths} if layer.kind != "residual" and hasattr(unit, "depths") else {})
                    for layer, plan, steps, time, unit

@@ -248,7 +248,8 @@ def _joined(network: Network, plans: list[Plan]) -> list[Plan]:
         return plans
     with unelaborated():
         sizes = [values(unit.o) for unit in wired(network.arrangement, plans, Site(steps=2))]
-    return [StreamPlan(-(-stage.outputs // size)) if getattr(stage, "joins", False) and not plan.multipliers else plan
+    return [replace(plan, cycles=-(-stage.outputs // size))
+            if isinstance(plan, StreamPlan) and getattr(stage, "joins", False) else plan
             for stage, size, plan in zip(network.stages, sizes, plans, strict=True)]
 
 

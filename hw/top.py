@@ -24,7 +24,6 @@ from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.reverse import Limit
 from circulant.hw.unit import Site, Unit, inputs, unelaborated, wired
 from circulant.sim.configuration import ADDRESS_BITS, WORD
-from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
 from circulant.sim.refusal import Refusal
@@ -47,7 +46,7 @@ def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: C
     """The layers' units.
 
     Parameters:
-        steps: of a sequence at the most, for a bidirectional layer.
+        steps: of a sequence at the most, for a layer that keeps whole ones.
     """
     pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1  # side by side out of the first layer
     aside = len(plans) > 1 and pixels > 1 and pooled_aside(network.stages[1], pixels)
@@ -178,19 +177,20 @@ class Top(wiring.Component):
     Of several inputs and outputs each is a stream of its own, called after it; it equals `Network.compute`. A host has
     to serve each whatever the others do: what one is kept back by may wait for another.
 
-    A network with a bidirectional layer needs whole sequences. One of more than ``max_steps`` vectors is cut behind
-    each ``max_steps`` of them where it comes in, and its parts are sequences of their own.
+    A network with a bidirectional layer, or with a gate for all steps of a sequence, keeps whole sequences. One of more
+    than ``max_steps`` vectors is cut behind each ``max_steps`` of them where it comes in, and its parts are sequences
+    of their own.
 
     Parameters:
         plans: of the layers.
-        max_steps: vectors of a sequence at the most; None afterwards where all layers go forward, and any will do.
+        max_steps: vectors of a sequence at the most; None afterwards where none is kept, and any will do.
         reloadable: whether there is a configuration port, through which weights are exchanged and, where all layers go
             forward, states saved and restored.
 
     Members:
         s_axis_tdata … m_axis_tlast: the two streams; `circulant.hw.ports.MEANINGS` describes each port. Of several
             inputs or outputs s_axis_NAME_tdata … m_axis_NAME_tlast.
-        overflow: only with a bidirectional layer over sequences.
+        overflow: only where sequences are cut.
         malformed: not for sequences of vectors of one beat.
         cfg_addr … cfg_rvalid: the configuration port, see `Config`.
     """
@@ -202,10 +202,10 @@ class Top(wiring.Component):
         self._network = network
         entering, leaving = prefixes(network)
         self.config = config = Config(streams=streams_of(plans)) if reloadable else None
-        paired = any(isinstance(layer, Bidirectional) for layer in network.stages)
-        limited = paired and network.sequence  # The sequences that images become are of one length.
+        keeps = network.arrangement.keeps
+        limited = keeps and network.sequence  # The sequences that images become are of one length.
         self.max_steps = max_steps if limited else None
-        self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
+        self.units = _units(network, plans, max(2, *repeats(network)) if keeps and not limited else self.max_steps,
                             config)
         self.shared = [SharedArray(each.programs[0].whole, name=f"shared{n or ''}", count=len(each.layers),
                                    in_turn=each.in_turn, config=config)

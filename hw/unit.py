@@ -48,6 +48,7 @@ class Site:
         steps: of a sequence at the most, where a layer needs whole ones; None where any number will do.
         config: the port of a reloadable design; None otherwise.
         beside: for each source of a join the stages on the longest other way from where the branches part.
+        count: steps or pixels of a sample at the most, for a unit that keeps a whole one.
     """
 
     k: int = 1
@@ -59,6 +60,7 @@ class Site:
     steps: int | None = None
     config: Config | None = None
     beside: tuple[int, ...] = ()
+    count: int = 1
 
     @property
     def keeps(self) -> bool:
@@ -158,11 +160,17 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
         sizes = [values(found[source].o) for source in sources if source > INPUT]
         here = replace(site, wanted=product.block_size if product else 1, k=min(sizes, default=site.k),
                        pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1,
-                       single=single(stages.come[n]), beside=tuple(stages.beside(n)) if len(sources) > 1 else (),
+                       single=single(stages.come[n]), count=_count(stages.come[n], site),
+                       beside=tuple(stages.beside(n)) if len(sources) > 1 else (),
                        marked=(site.marked and (not readers or n in stages.outputs)) or any(
                            heeds_marks(stages.each[each], single=single(stages.come[each])) for each in readers))
         found.append(unit(layer, plan, here))
     return found
+
+
+def _count(flow: Flow, site: Site) -> int:
+    """Vectors of a sample at the most."""
+    return flow.pixels if not flow.sequence or site.steps is None else site.steps
 
 
 def inputs(unit: Unit) -> list[stream.Interface]:

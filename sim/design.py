@@ -67,7 +67,7 @@ MANIFEST = Table({
         {**_PORT, "per": Choice(("step", "sequence"))}, {"vectors": EXTENT, "name": NAME}, open=True),
     "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)),
     "layers": Listing(Table({"cycles": CYCLES}, {"kind": Text(100), "limit": Text()}, open=True)),
-}, {"ports": Listing(_SIGNAL), "resources": RESOURCES, "name": NAME, "over_images": Flag(),
+}, {"ports": Listing(_SIGNAL), "resources": RESOURCES, "name": NAME, "over_images": Flag(), "late": Flag(),
     "more_inputs": _FURTHER, "more_outputs": _FURTHER,
     "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT,
     **dict.fromkeys(("latency_spaced", "latency_contiguous"), Null(Int(0, 1 << 40))),

@@ -13,7 +13,7 @@ from circulant.hw.array.plans import Plan, streams_of
 from circulant.hw.plan.latency import held_up, leaving, sample_latencies
 from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.stages import INPUT
+from circulant.sim.golden.stages import HELD, INPUT
 from circulant.sim.shape.kinds import unknown
 
 __all__ = ["Cycles", "Passing", "depths", "forked", "in_turn", "joined", "latencies", "passing"]
@@ -56,9 +56,10 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
     Parameters:
         blocks: for each stage the values of a block that comes and of one that leaves.
     """
-    if streams_of(plans) > 1 or any(each.flow.grid is not None for each in network.inputs):
-        return None
     arranged = network.arrangement
+    if streams_of(plans) > 1 or any(each.flow.grid is not None for each in network.inputs) or any(
+            stage.kind in HELD for stage in arranged.each):
+        return None
     comes: list[list[Cycles]] = [[[] for _ in sources] for sources in arranged.sources]
 
     def give(at: int, leaves: Cycles, size: int, k: int) -> None:

@@ -148,7 +148,7 @@ class Manifest:
     @property
     def stepwise(self) -> bool:
         """Whether the result of each vector comes before the next one does."""
-        return (self.per_step and not self.over_images and self.max_steps is None
+        return (self.per_step and not self.over_images and not self.gathered
                 and all(port.per_step for port in (*self.more_inputs, *self.more_outputs)))
 
     def require_configuration(self) -> Configuration:
@@ -181,6 +181,7 @@ class Manifest:
         steady = any(layer["cycles"] > cycles - 1 and layer.get("kind") != "linear" for layer in layers) and not any(
             layer.get("limit", "").startswith("sharing:") for layer in layers)
         steady = steady and "cycles" not in body.get("estimates", ())
+        waits = body["max_steps"] is not None or body.get("late", False)
         return cls(
             folder, body["network"], top=body["top"], clock=body["clock"], reset=body["reset"],
             verilog=tuple(folder / name for name in body["verilog"]),
@@ -188,7 +189,7 @@ class Manifest:
             input=_port(path, body["input"]), output=_port(path, body["output"]),
             per_step=body["output"]["per"] == "step",
             streams=body["streams"], max_steps=body["max_steps"], over_images=body.get("over_images", False),
-            gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in layers)),
+            gathered=math.ceil(sum(layer["cycles"] for layer in layers)) if waits else 0,
             vectors_of_image=_behind_images(layers),
             cycles=cycles, planned_step=cycles + (body["streams"] > 1) if steady else None,
             repeats=Repeats(max(layer["cycles"] for layer in layers), **body["repeats"]) if "repeats" in body else None,

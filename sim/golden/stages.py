@@ -6,6 +6,7 @@ is a stage of its own, and takes those that it takes in the graph.
 """
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from circulant.sim.golden.bidirectional import Bidirectional
@@ -18,11 +19,14 @@ from circulant.sim.shape.window import Flow
 if TYPE_CHECKING:
     from circulant.sim.golden.network import Network
 
-__all__ = ["INPUT", "Stage", "Stages", "Unbuilt", "arranged", "flows", "stages"]
+__all__ = ["HELD", "INPUT", "Stage", "Stages", "Unbuilt", "arranged", "flows", "stages"]
 
 Stage = GoldenLayer | Bidirectional | Residual
 
 CELLS = ("gru", "lstm", "rnn")
+
+HELD = ("gate", "repeat")
+"""Joins of the steps of a sample with one vector."""
 
 INPUT = -1
 """The number of the network's first input among the sources of a stage; those of the others are below it."""
@@ -54,6 +58,25 @@ class Stages:
     sources: tuple[tuple[int, ...], ...]
     come: tuple[Flow, ...]
     outputs: tuple[int, ...] = ()
+
+    @cached_property
+    def late(self) -> list[bool]:
+        """Whether the first step, or pixel, that a stage gives comes when the last one has gone in."""
+        found: list[bool] = []
+        ended: list[bool] = []  # Whether what it gives depends on steps or pixels, and so as a vector on all of them.
+        for stage, sources, come in zip(self.each, self.sources, self.come, strict=True):
+            before = [source > INPUT and ended[source] for source in sources]
+            waits = stage.kind == "bidirectional" or (stage.kind in HELD and before[1])
+            found.append(getattr(stage, "returns", "sequence") != "last" and (
+                waits or any(source > INPUT and found[source] for source in sources)))
+            ended.append(come.sequence or come.grid is not None or any(before))
+        return found
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a stage keeps whole sequences, and so none of more than a given number of steps."""
+        return any(stage.kind == "bidirectional" or (stage.kind == "gate" and come.sequence)
+                   for stage, come in zip(self.each, self.come, strict=True))
 
     @property
     def chain(self) -> bool:
@@ -133,7 +156,7 @@ def _apart(graph: Graph, whole: "_Chain") -> Stages:
         if node.name in inner:
             continue
         stage, taken = pairs.get(node.name, (node.layer, node.sources))
-        if node.layer.joins and graph.flows[node.name].grid is not None:
+        if node.layer.joins and node.layer.kind != "gate" and graph.flows[node.name].grid is not None:
             raise Unbuilt(f"A circuit adds images whose branches part and meet one within the other, but layer "
                           f"{node.name!r} of network {graph.name!r} joins others; let each branch end in the sum of "
                           "its fork", node.name)
@@ -151,15 +174,13 @@ def _check_waiting(name: str, found: Stages) -> None:
     Raises:
         Unbuilt: when steps would have to wait for a whole sequence on their way to a join.
     """
-    whole: list[bool] = []  # By stage whether its first step comes when the last one has gone in.
+    late = found.late
     for stage, sources, come in zip(found.each, found.sources, found.come, strict=True):
-        given = [source > INPUT and whole[source] for source in sources]
-        if len(sources) > 1 and come.sequence and len(set(given)) > 1:
+        given = {source > INPUT and late[source] for source in sources}
+        if len(given) > 1 and come.sequence and stage.kind not in HELD:
             raise Unbuilt(f"A circuit joins steps as they come, but layer {stage.name!r} of network {name!r} would "
-                          "keep a whole sequence of one branch, for a layer with both directions in the other; take "
+                          "keep a whole sequence of one branch, for a layer that needs its end in the other; take "
                           "both branches behind it", stage.name)
-        last = getattr(stage, "returns", "sequence") == "last"
-        whole.append(not last and (stage.kind == "bidirectional" or any(given)))
 
 
 def flows(start: Flow, chain: Sequence[Any]) -> list[Flow]:

@@ -32,6 +32,8 @@ KINDS: dict[str, Kind] = {name: import_module(f"circulant.sim.kinds.{name}").KIN
     "taps",
     "blend",
     "decay",
+    "gate",
+    "repeat",
 )}
 """By the name that a kind has in files and messages."""
 

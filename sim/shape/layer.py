@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, Grid, Window
 
-__all__ = ["Join", "Layer", "OverImages", "OverSequences", "OverVectors", "SameSize", "Windowed"]
+__all__ = ["Held", "Join", "Layer", "OverImages", "OverSequences", "OverVectors", "SameSize", "Windowed"]
 
 
 class Layer:
@@ -147,3 +147,33 @@ class Join(Layer):
             raise Refusal(f"Layer {self.name!r} must take the {came} values that come before it, not {due}; give it "
                           "these sizes")
         return Flow(self.outputs, flows[0].grid, flows[0].sequence)
+
+
+class Held(Join):
+    """A join of a sequence, or an image, with a vector that is held for all steps, or pixels, of it: two sources, in
+    this order.
+
+    Members:
+        over_images: whether the first source may give images.
+    """
+
+    whole = True
+    stepwise = alike = False
+    returns = "sequence"
+    over_images: ClassVar[bool] = False
+
+    def run(self, x: Any, state: Any = None) -> tuple[Any, Any]:
+        raise Refusal(f"A sequence can be continued piece by piece if nothing waits for its end, but layer "
+                      f"{self.name!r} holds a vector for all of its steps; run whole sequences")
+
+    def following(self, flows: Sequence[Flow]) -> Flow:
+        first, *others = flows
+        due = "a sequence or images" if self.over_images else "a sequence"
+        if len(others) != 1 or not (first.sequence or (self.over_images and first.grid is not None)) or (
+                others[0].sequence or others[0].grid is not None):
+            raise Refusal(f"Layer {self.name!r} must take {due}, and then one vector, not "
+                          f"{' and '.join(map(str, flows))}; correct its sources")
+        if tuple(self.sizes) != (first.size, others[0].size):
+            raise Refusal(f"Layer {self.name!r} must take the {first.size} and {others[0].size} values that come "
+                          f"before it, not {' and '.join(map(str, self.sizes))}; give it these sizes")
+        return Flow(self.outputs, first.grid, first.sequence)

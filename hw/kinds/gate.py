@@ -1,0 +1,82 @@
+"""The product of each step or pixel with one vector, which comes when all of them have been seen.
+
+    x ─► queue of a whole sequence or image ─► product, a multiplier for each value of a block ─► o
+    v ─► queue ─► held ─────────────────────────┘
+
+No graph stands still: of the oldest sample that has not left, the queue has room for all that comes, so that whatever
+the vector is made of gets the whole sample. A longer sequence is cut before (`circulant.hw.stream.reverse.Limit`).
+"""
+from collections.abc import Sequence
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+
+from circulant.hw.array.parts import Parts
+from circulant.hw.array.plans import ValuesPlan
+from circulant.hw.emit.target import Platform
+from circulant.hw.kinds.elementwise import PlacesLayer, combined
+from circulant.hw.layers.held import Held, held_memory
+from circulant.hw.layers.joins import waiting
+from circulant.hw.plan.passes import Ladder, ladder, useful
+from circulant.hw.plan.stream_plan import one_for_each, with_one_for_each
+from circulant.hw.stream.pipeline import LEVELS, connect
+from circulant.hw.unit import Site, unit
+from circulant.sim.kinds.gate import Gate
+from circulant.sim.refusal import Refusal
+
+__all__ = ["MOST", "GateLayer"]
+
+MOST = 1 << 22
+"""Values that wait for a vector, at the most."""
+
+
+class GateLayer(PlacesLayer):
+    """Steps or pixels and vectors in, their products out; equals `sim.kinds.gate.Gate`.
+
+    Parameters:
+        count: steps or pixels of a sample at the most, which wait for its vector.
+
+    Raises:
+        Refusal: when these have more than `MOST` values.
+    """
+
+    def __init__(self, layer: Gate, *, k: int, beside: Sequence[int], count: int) -> None:
+        super().__init__(layer, k=k, beside=beside)
+        if count * layer.inputs > MOST:
+            raise Refusal(f"Layer {layer.name!r} must keep a whole sample until its vector comes, of at most {MOST:,} "
+                          f"values, not {count} x {layer.inputs}; use it behind a pooling, or lower hardware.max_steps")
+        self._blocks = -(-layer.inputs // k)
+        self.depths[0] = count * self._blocks + waiting(self._blocks, beside[0])
+
+    @property
+    def parts(self) -> Parts:
+        return super().parts + Parts(held_memory(self._blocks, self.k * self._layer.input_formats[1].width))
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        layer = self._layer
+        assert isinstance(layer, Gate)
+        steps, vectors = self._queues(m)
+        m.submodules.held = held = Held(k=self.k, width=layer.input_formats[1].width, blocks=self._blocks)
+        for source, queue in zip(self.inputs, (steps, vectors), strict=True):
+            connect(m, wiring.flipped(source), queue.i)
+        connect(m, vectors.o, held.i)
+        m.d.comb += held.final.eq(steps.o.payload.last)
+        combined(m, [steps.o, held.o], self.o, layer=layer, frac=layer.frac, shifts=layer.shifts)
+        return m
+
+
+@unit.register
+def _(layer: Gate, plan: ValuesPlan, site: Site) -> GateLayer:
+    return GateLayer(layer, k=plan.elements, beside=site.beside, count=site.count)
+
+
+with_one_for_each(Gate)
+
+
+@ladder.register
+def _(layer: Gate, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+    if streams > 1:
+        raise Refusal(f"Layer {layer.name!r} keeps the steps of one sequence, but {streams} are interleaved; set "
+                      "hardware.streams to 1")
+    return Ladder([(each,) for each in useful(list(one_for_each(layer, count)))])
