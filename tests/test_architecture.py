@@ -337,13 +337,13 @@ def test_each_any_is_counted():
 LINES = {
     "circulant": 9_890,
     "training": 14_350,
-    "sim": 16_880,
-    "hw": 20_250,
+    "sim": 17_060,
+    "hw": 20_510,
     "boards": 7_500,
     "benchmarks": 9_070,
     "examples": 1_300,
     "docs": 200,
-    "tests": 51_400,
+    "tests": 51_800,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
