@@ -9,7 +9,7 @@ from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.passes import bases
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMAT, SIZE
@@ -17,6 +17,9 @@ from circulant.sim.shape.layer import Held, SameSize
 from circulant.sim.shape.sequences import Lengths, valid
 
 __all__ = ["KIND", "FloatRepeat", "Repeat"]
+
+
+FORMATS = "counted_format", "input_format"
 
 
 class _Shape(Held, SameSize):
@@ -76,15 +79,8 @@ class FloatRepeat(_Shape, FloatLayer):
         return np.asarray(_repeated(values, lengths))
 
 
-@bases.layer_fields.register
-def _(layer: Repeat) -> dict[str, Any]:
-    return {"counted": layer.counted, "counted_format": layer.counted_format.as_json(),
-            "input_format": layer.input_format.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Repeat:
-    return Repeat(entry["name"], entry["inputs"], entry["counted"], Format.from_json(entry["counted_format"]),
-                  Format.from_json(entry["input_format"]))
+bases.layer_fields.register(Repeat, lambda layer: {"counted": layer.counted, **{
+    name: getattr(layer, name).as_json() for name in FORMATS}})
 
 
 @bases.quantize_layer.register
@@ -101,4 +97,8 @@ def _(layer: Repeat, exact: FloatRepeat, trace: bases.Trace, known: Sequence[bas
     return golden, shift, rest
 
 
-KIND = Kind(Repeat, FloatRepeat, _read, {"counted": SIZE, "counted_format": FORMAT, "input_format": FORMAT})
+KIND = Kind(
+    Repeat, FloatRepeat,
+    lambda entry, arrays: Repeat(*(entry[name] for name in ("name", "inputs", "counted")), *(
+        Format.from_json(entry[name]) for name in FORMATS)),
+    {"counted": SIZE, **dict.fromkeys(FORMATS, FORMAT)})
