@@ -8,14 +8,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from circulant.boards.yosys_json import Cell, Module, Netlist
 from circulant.sim.files.writing import atomic_text
 
 __all__ = ["absorb"]
 
 PRODUCT, REGISTER = "MULT18X18D", "TRELLIS_FF"
 RESULT = [f"P{n}" for n in range(36)]
-
-Cell = dict[str, Any]
 
 
 def absorb(file: str | Path, top: str) -> int:
@@ -27,9 +26,9 @@ def absorb(file: str | Path, top: str) -> int:
     Parameters:
         top: the flat module.
     """
-    netlist = json.loads(Path(file).read_text("utf-8"))
+    netlist: Netlist = json.loads(Path(file).read_text("utf-8"))
     module = netlist["modules"][top]
-    cells: dict[str, Cell] = module["cells"]
+    cells = module["cells"]
     after = {cell["connections"]["DI"][0]: name for name, cell in cells.items()
              if cell["type"] == REGISTER and _plain(cell)}
     reads, taken = _reads(module), 0
@@ -55,14 +54,14 @@ def _plain(flop: Cell) -> bool:
             and pins.get("LSR", ["0"])[0] in ("0", "x") and not isinstance(pins["DI"][0], str))
 
 
-def _clock(product: Cell, clock: int) -> None:
+def _clock(product: Cell, clock: int | str) -> None:
     """Switch the register of a result on."""
     product["connections"] |= {"CLK0": [clock], "CE0": ["1"], "RST0": ["0"]}
     product["port_directions"] |= dict.fromkeys(("CLK0", "CE0", "RST0"), "input")
     product["parameters"] |= {"REG_OUTPUT_CLK": "CLK0", "REG_OUTPUT_CE": "CE0", "REG_OUTPUT_RST": "RST0"}
 
 
-def _reads(module: dict[str, Any]) -> Counter[Any]:
+def _reads(module: Module) -> Counter[Any]:
     """How many inputs of cells, and outputs of the module, each net goes to."""
     reads = Counter(bit for cell in module["cells"].values() for port, bits in cell["connections"].items()
                     if cell["port_directions"][port] == "input" for bit in bits)

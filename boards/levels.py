@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from circulant.boards.yosys_json import Cell, Module
+
 __all__ = ["Netlist", "Way"]
 
 _TABLE = re.compile(r"LUT[1-6]$|RAM\d+[MX].*|TRELLIS_DPR16X4$")
@@ -58,8 +60,8 @@ class Netlist:
     """
 
     def __init__(self, file: str | Path, top: str) -> None:
-        module = json.loads(Path(file).read_text())["modules"][top]
-        self._cells: dict[str, dict[str, Any]] = module["cells"]
+        module: Module = json.loads(Path(file).read_text())["modules"][top]
+        self._cells = module["cells"]
         self._names = _names(module)
         self._driver: dict[int, str] = {}
         self._bits: dict[str, tuple[list[int], list[int]]] = {}
@@ -85,7 +87,7 @@ class Netlist:
     def bare_products(self) -> list[str]:
         """DSP blocks with an operand that is no register's output, or a result that something else than a register
         reads; a register within the block counts as one."""
-        readers = defaultdict(list)
+        readers = defaultdict[int | str, list[str]](list)
         for name, (ins, _) in self._bits.items():
             for bit in ins:
                 readers[bit].append(name)
@@ -149,7 +151,7 @@ def _has(parameters: dict[str, str], name: str) -> bool:
     return int(str(parameters.get(name, "0")), 2) > 0
 
 
-def _keeps(cell: dict[str, Any]) -> bool:
+def _keeps(cell: Cell) -> bool:
     """Whether a cell's outputs stay until the next clock edge."""
     kind = cell["type"]
     if _TABLE.match(kind):
@@ -157,7 +159,7 @@ def _keeps(cell: dict[str, Any]) -> bool:
     return not _FREE.match(kind) or any(_has(cell["parameters"], f"{register}REG") for register in "MP")
 
 
-def _bits(cell: dict[str, Any]) -> tuple[list[int], list[int]]:
+def _bits(cell: Cell) -> tuple[list[int], list[int]]:
     """The nets that go in and come out, those of a memory's writing left out."""
     ins: list[int] = []
     outs: list[int] = []
@@ -171,7 +173,7 @@ def _bits(cell: dict[str, Any]) -> tuple[list[int], list[int]]:
     return ins, outs
 
 
-def _names(module: dict[str, Any]) -> dict[int, str]:
+def _names(module: Module) -> dict[int, str]:
     """For each net the shortest name that someone gave it."""
     names: dict[int, str] = {}
     for name, net in sorted(module["netnames"].items(), key=lambda item: (item[1]["hide_name"], len(item[0]))):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from circulant.boards.tools import YOSYS, find, run
+from circulant.boards.yosys_json import Cell
 from circulant.sim import design
 from circulant.sim.files import temporaries
 from circulant.sim.refusal import Refusal, nearest
@@ -185,7 +186,7 @@ def _steps(family: Family, top: str, logic: bool) -> list[str]:
     return [f"{command} -run begin:map_luts", *family.mapping, f"{command} -run finalize:edif"]
 
 
-def _products(cells: dict[str, Any]) -> int:
+def _products(cells: Mapping[str, Cell]) -> int:
     """Cells that multiply two variables; a product with a constant becomes shifts and additions."""
     return sum(all(any(isinstance(bit, int) for bit in cell["connections"][port]) for port in "AB")
                for cell in cells.values() if cell["type"] == "$mul")

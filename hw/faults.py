@@ -20,9 +20,8 @@ from circulant.hw.top import images
 from circulant.sim.design import hashes, read
 from circulant.sim.golden.faults import Fault, FaultMemory, placed
 from circulant.sim.golden.network import Network
-from circulant.sim.kinds.registry import layer_from_json
+from circulant.sim.kinds.registry import layer_as_json, layer_from_json
 from circulant.sim.passes.bases import layer_arrays
-from circulant.sim.passes.files import layer_as_json
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Node
 

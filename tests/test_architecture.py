@@ -61,8 +61,8 @@ ORDER = {
                      "vectors golden configuration registers error quantize design exercise cosim",
     "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c planner known_plans ports bus top "
                     "resources foreseen design cost_table reload_words faults",
-    "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
-                        "flow asic build simulated host program projects",
+    "circulant.boards": "yosys_json absorb device levels tools budget estimate link pll board synthesis placement "
+                        "floorplan flow asic build simulated host program projects",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 
@@ -337,7 +337,7 @@ def test_each_any_is_counted():
 LINES = {
     "circulant": 9_890,
     "training": 14_350,
-    "sim": 17_060,
+    "sim": 16_850,
     "hw": 20_510,
     "boards": 7_500,
     "benchmarks": 9_070,
@@ -371,7 +371,7 @@ def test_what_is_beyond_its_budget_is_named():
 
 UNTYPED = re.compile(r"dict\[str, Any\]|\bJson\b|\bFound\b")
 
-MOST_UNTYPED = 423
+MOST_UNTYPED = 306
 """Lines that say `UNTYPED` at the most: dictionaries with string keys, whose members no type checker knows."""
 
 

@@ -17,7 +17,6 @@ from circulant.sim.passes.bases import (
     bitwidth_fields,
     layer_arrays,
     layer_bits,
-    layer_fields,
     layer_worst_cases,
     matrices,
     propagate,
@@ -32,7 +31,7 @@ STAGES = KINDS | {kind.kind: kind for kind in (Bidirectional, Residual)}
 FLOAT_KINDS = {name: kind.real for name, kind in registry.KINDS.items() if kind.real}
 
 PASSES = {
-    "layer_arrays": layer_arrays, "layer_fields": layer_fields, "matrices": matrices, "layer_bits": layer_bits,
+    "layer_arrays": layer_arrays, "matrices": matrices, "layer_bits": layer_bits,
     "bitwidth_fields": bitwidth_fields, "layer_worst_cases": layer_worst_cases, "error bound": propagate,
     "quantize_layer_like": quantize_layer_like,
 }
@@ -94,7 +93,7 @@ def test_a_kind_that_no_pass_knows_is_refused():
         with pytest.raises(Refusal, match=r"^The hardware must have a unit for each layer, but has none for 'odd'"):
             call()
     rule = r"^A layer must be of a kind that can be .*, not SimpleNamespace; register it"
-    for call in (lambda: layer_arrays(odd), lambda: layer_fields(odd), lambda: matrices(odd),
+    for call in (lambda: layer_arrays(odd), lambda: registry.layer_as_json(odd), lambda: matrices(odd),
                  lambda: layer_bits(odd), lambda: bitwidth_fields(odd), lambda: layer_worst_cases(odd, 1.0, 1),
                  lambda: quantize_layer(odd, None, None, None)):
         with pytest.raises(TypeError, match=rule):

@@ -5,7 +5,10 @@ their borders. And sums of what a memory gives in the same cycle: a mapping for 
 the slowest one, and does not see the memory before these, which is mapped by itself.
 """
 import json
-from typing import Any
+from collections.abc import Mapping
+
+from circulant.boards.asic.alone import alone
+from circulant.boards.yosys_json import Cell, Netlist
 
 __all__ = ["APART", "arithmetic_apart"]
 
@@ -15,20 +18,18 @@ APART = "arithmetic_"
 LEAST = 8
 """Bits of a sum that is worth a module."""
 
-Json = dict[str, Any]
 
-
-def arithmetic_apart(netlist: Json, top: str, *, sums: bool = True) -> list[str]:
+def arithmetic_apart(netlist: Netlist, top: str, *, sums: bool = True) -> list[str]:
     """Move each product of two variables of the module ``top``, and with ``sums`` each sum of what a memory gives, into
     a module; returns the modules, each once. Memories are modules that have an output ``rd_data``."""
-    modules: Json = netlist["modules"]
-    cells: Json = modules[top]["cells"]
+    modules = netlist["modules"]
+    cells = modules[top]["cells"]
     read = _read(cells)
     alike: dict[str, str] = {}
     for place in sorted(name for name, cell in cells.items()
                         if (cell["type"] == "$mul" and _variable(cell)) or (sums and _late(cell, read))):
         cell = cells[place]
-        module, connections = _module(cell)
+        module, connections = alone(cell, "operation", "AB", "Y")
         name = alike.setdefault(json.dumps(module, sort_keys=True), f"{APART}{len(alike)}")
         modules[name] = module
         cells[place] = {"hide_name": cell["hide_name"], "type": name, "parameters": {}, "attributes": {},
@@ -37,7 +38,7 @@ def arithmetic_apart(netlist: Json, top: str, *, sums: bool = True) -> list[str]
     return list(alike.values())
 
 
-def _read(cells: Json) -> set[int]:
+def _read(cells: Mapping[str, Cell]) -> set[int | str]:
     """The nets that memories drive, and those behind a choice or a mask of them."""
     found = {bit for cell in cells.values() for bit in cell["connections"].get("rd_data", ())}
     for _ in range(2):
@@ -47,31 +48,10 @@ def _read(cells: Json) -> set[int]:
     return found
 
 
-def _late(cell: Json, read: set[int]) -> bool:
+def _late(cell: Cell, read: set[int | str]) -> bool:
     return (cell["type"] in ("$add", "$sub") and _variable(cell) and len(cell["connections"]["Y"]) >= LEAST
             and any(bit in read for side in "AB" for bit in cell["connections"][side]))
 
 
-def _variable(cell: Json) -> bool:
+def _variable(cell: Cell) -> bool:
     return all(any(isinstance(bit, int) for bit in cell["connections"][side]) for side in "AB")
-
-
-def _module(cell: Json) -> tuple[Json, Json]:
-    """A module around a cell, and what its ports are connected to. Each net goes in once; constants stay within."""
-    known: dict[int, int] = {}
-    ports: Json = {}
-    connections: Json = {}
-    for side in "AB":
-        fresh = [bit for bit in dict.fromkeys(cell["connections"][side]) if isinstance(bit, int) and bit not in known]
-        known |= {bit: len(known) + 2 + n for n, bit in enumerate(fresh)}
-        if fresh:
-            ports[side.lower()] = {"direction": "input", "bits": [known[bit] for bit in fresh]}
-            connections[side.lower()] = fresh
-    mine: Json = {side: [known.get(bit, bit) for bit in cell["connections"][side]] for side in "AB"}
-    mine["Y"] = [len(known) + 2 + n for n in range(len(cell["connections"]["Y"]))]
-    ports["y"] = {"direction": "output", "bits": mine["Y"]}
-    connections["y"] = cell["connections"]["Y"]
-    kept = {"hide_name": 0, "type": cell["type"], "attributes": {}, "parameters": cell["parameters"],
-            "port_directions": {"A": "input", "B": "input", "Y": "output"}, "connections": mine}
-    nets = {name: {"hide_name": 0, "bits": port["bits"], "attributes": {}} for name, port in ports.items()}
-    return {"attributes": {}, "ports": ports, "cells": {"operation": kept}, "netnames": nets}, connections

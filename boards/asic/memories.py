@@ -3,18 +3,21 @@
 A netlist here is what Yosys writes by ``write_json`` after ``memory -nomap``: a memory is a cell ``$mem_v2``.
 """
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
+
+from circulant.boards.asic.alone import alone
+from circulant.boards.yosys_json import Bits, Cell, Module, Netlist
 
 __all__ = ["INSTANCE", "MacroTable", "Memory", "separate"]
 
 INSTANCE = "circulant_memory_"
 """The beginning of the names of memories."""
 
-Json = dict[str, Any]
-
 _INPUTS = ("RD_CLK", "RD_EN", "RD_ARST", "RD_SRST", "RD_ADDR", "WR_CLK", "WR_EN", "WR_ADDR", "WR_DATA")
+
+_NONE: Cell = {"hide_name": 0, "type": "$mem_v2", "parameters": {}, "attributes": {}, "port_directions": {},
+               "connections": {}}
 
 
 class MacroTable(Protocol):
@@ -49,8 +52,8 @@ class Memory:
     reads: int
     writes: int
     macro: str = ""
-    cell: Json = field(default_factory=dict, repr=False, compare=False)
-    ports: dict[str, list[Any]] = field(default_factory=dict, repr=False, compare=False)
+    cell: Cell = field(default_factory=lambda: _NONE, repr=False, compare=False)
+    ports: dict[str, Bits] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def bits(self) -> int:
@@ -63,19 +66,20 @@ class Memory:
         return said[:self.bits].replace("x", "0") if set(said) != {"x"} else ""
 
 
-def separate(netlist: Json, top: str, macro: MacroTable) -> list[Memory]:
+def separate(netlist: Netlist, top: str, macro: MacroTable) -> list[Memory]:
     """Move each memory of the module ``top`` into a module of its own, in place; memories in the order of their names.
 
     Parameters:
         macro: chooses macros for memories that are read at clock edges.
     """
-    modules: Json = netlist["modules"]
-    cells: Json = modules[top]["cells"]
+    modules = netlist["modules"]
+    cells = modules[top]["cells"]
     found: list[Memory] = []
     alike: dict[str, str] = {}
     for place in sorted(name for name, cell in cells.items() if cell["type"] == "$mem_v2"):
         cell = cells.pop(place)
-        module, connections = _module(cell)
+        cell["parameters"] |= {"MEMID": "\\words"}
+        module, connections = alone(cell, "words", _INPUTS, "RD_DATA")
         name = alike.setdefault(json.dumps(module, sort_keys=True), f"memory_{len(alike)}")
         memory = _described(name, f"{INSTANCE}{len(found)}", place, cell=cell, module=module, macro=macro)
         if memory.macro:
@@ -88,11 +92,11 @@ def separate(netlist: Json, top: str, macro: MacroTable) -> list[Memory]:
     return found
 
 
-def _number(cell: Json, name: str) -> int:
+def _number(cell: Cell, name: str) -> int:
     return int(cell["parameters"][name], 2)
 
 
-def _described(name: str, instance: str, place: str, *, cell: Json, module: Json, macro: MacroTable) -> Memory:
+def _described(name: str, instance: str, place: str, *, cell: Cell, module: Module, macro: MacroTable) -> Memory:
     words, width, writes = (_number(cell, name) for name in ("SIZE", "WIDTH", "WR_PORTS"))
     clocked = "0" not in cell["parameters"]["RD_CLK_ENABLE"]
     chosen = macro(words, width, rom=not writes) if clocked else ""
@@ -100,34 +104,3 @@ def _described(name: str, instance: str, place: str, *, cell: Json, module: Json
     return Memory(name, instance, place, words, width, kind=kind, reads=_number(cell, "RD_PORTS"), writes=writes,
                   macro=chosen, cell=module["cells"]["words"],
                   ports={port: entry["bits"] for port, entry in module["ports"].items()})
-
-
-def _module(cell: Json) -> tuple[Json, Json]:
-    """A module around a memory, and what its ports are connected to. Each net goes in once; constants stay within."""
-    ports: Json = {}
-    connections: Json = {}
-    known: dict[int, int] = {}
-
-    def inside(bits: list[Any]) -> list[Any]:
-        return [known[bit] if isinstance(bit, int) else bit for bit in bits]
-
-    mine: Json = {}
-    for name in _INPUTS:
-        bits = cell["connections"].get(name, [])
-        fresh = [bit for bit in dict.fromkeys(bits) if isinstance(bit, int) and bit not in known]
-        for bit in fresh:
-            known[bit] = len(known) + 2
-        if fresh:
-            ports[name.lower()] = {"direction": "input", "bits": [known[bit] for bit in fresh]}
-            connections[name.lower()] = fresh
-        mine[name] = inside(bits)
-    data = cell["connections"]["RD_DATA"]
-    mine["RD_DATA"] = [len(known) + 2 + n for n in range(len(data))]
-    ports["rd_data"] = {"direction": "output", "bits": mine["RD_DATA"]}
-    connections["rd_data"] = data
-    kept = {"hide_name": 0, "type": "$mem_v2", "attributes": {},
-            "parameters": cell["parameters"] | {"MEMID": "\\words"}, "port_directions": cell["port_directions"],
-            "connections": mine}
-    nets: Mapping[str, Json] = {name: {"hide_name": 0, "bits": port["bits"], "attributes": {}}
-                                for name, port in ports.items()}
-    return {"attributes": {}, "ports": ports, "cells": {"words": kept}, "netnames": nets}, connections

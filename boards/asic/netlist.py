@@ -8,6 +8,7 @@ from typing import Any
 
 from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.memories import INSTANCE, Memory
+from circulant.boards.yosys_json import Module
 from circulant.sim.refusal import ToolError
 
 __all__ = ["Instance", "Netlist"]
@@ -160,7 +161,7 @@ def _net(bit: Any) -> Net:
     return bit if isinstance(bit, int) else "1" if bit == "1" else "0"
 
 
-def _names(module: dict[str, Any]) -> dict[int, str]:
+def _names(module: Module) -> dict[int, str]:
     """For each net the shortest name that someone gave it."""
     names: dict[int, str] = {}
     for name, net in sorted(module["netnames"].items(), key=lambda item: (item[1]["hide_name"], len(item[0]))):

@@ -13,9 +13,8 @@ import numpy as np
 
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.arith.fixed import Integers
-from circulant.sim.kinds.registry import layer_from_json
+from circulant.sim.kinds.registry import layer_as_json, layer_from_json
 from circulant.sim.passes.bases import layer_arrays
-from circulant.sim.passes.files import layer_as_json
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.graph import Node
 

@@ -3,15 +3,15 @@
 One hash covers both.
 """
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.files.schema import SHA, WAY_OUT, Flag, Int, Kinds, Later, Listing, Table, differing, shown
 from circulant.sim.golden import version4
-from circulant.sim.kinds.registry import KINDS, entries, layer_from_json
+from circulant.sim.kinds.registry import KINDS, entries, layer_as_json, layer_from_json
 from circulant.sim.passes.bases import layer_arrays
-from circulant.sim.passes.files import layer_as_json, read_grid
+from circulant.sim.passes.files import Entry
 from circulant.sim.passes.layer import Arrays
 from circulant.sim.passes.rules import GRID, NAME, SIZE
 from circulant.sim.refusal import Refusal
@@ -36,7 +36,7 @@ NETWORK = Table({"name": NAME, "weights": SHA, "inputs": Listing(_INPUT, 1, 1000
 _VERSIONS = {VERSION: NETWORK, version4.VERSION: version4.NETWORK}
 
 
-def body(network: "Network") -> dict[str, Any]:
+def body(network: "Network") -> Entry:
     """The contents of ``network.json`` behind its header."""
     ragged = {"ragged": True} if network.ragged else {}
     return {"name": network.name, **ragged, "weights": artifact.digest_arrays(arrays_of(network)),
@@ -45,7 +45,7 @@ def body(network: "Network") -> dict[str, Any]:
             "outputs": list(network.outputs)}
 
 
-def _as_json(given: Input) -> dict[str, Any]:
+def _as_json(given: Input) -> Entry:
     grid = {} if given.flow.grid is None else {"grid": list(given.flow.grid)}
     return {"name": given.name, "size": given.flow.size, **grid, "sequence": given.flow.sequence,
             "shape": list(given.shape), **({"axes": list(given.axes)} if given.axes else {})}
@@ -95,8 +95,8 @@ def read(folder: str | Path, make: "type[Network]") -> "Network":
     return made
 
 
-def _network(said: dict[str, Any], arrays: Arrays, make: "type[Network]") -> "Network":
-    inputs = tuple(Input(entry["name"], Flow(entry["size"], read_grid(entry) if "grid" in entry else None,
+def _network(said: Entry, arrays: Arrays, make: "type[Network]") -> "Network":
+    inputs = tuple(Input(entry["name"], Flow(entry["size"], tuple(entry["grid"]) if "grid" in entry else None,
                                              entry["sequence"]), tuple(entry["shape"]), tuple(entry.get("axes", ())))
                    for entry in said["inputs"])
     nodes = tuple(Node(layer_from_json(entry, arrays), tuple(entry["sources"])) for entry in said["nodes"])

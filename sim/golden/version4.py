@@ -2,11 +2,12 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from circulant.sim.arith.fixed import Format
 from circulant.sim.files.schema import SHA, Flag, Kinds, Later, Listing, Rule, Table
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.residual import Residual
-from circulant.sim.kinds.registry import KINDS, entries, entry, layer_from_json
-from circulant.sim.passes.files import formats, layer_as_json, read_grid, reader_formats
+from circulant.sim.kinds.registry import KINDS, entries, entry, layer_as_json, layer_from_json
+from circulant.sim.passes.files import Entry, plain
 from circulant.sim.passes.layer import Arrays
 from circulant.sim.passes.rules import FORMATS, GRID, NAME, SIZE
 
@@ -30,7 +31,7 @@ NETWORK = Table({"name": NAME, "inputs": SIZE, "sequence": Flag(), "shape": List
                  "weights": SHA, "layers": Listing(_LAYER, 1, 10_000)}, {"ragged": Flag()})
 
 
-def made(said: dict[str, Any], arrays: Arrays, make: "Callable[..., Network]") -> "Network":
+def made(said: Entry, arrays: Arrays, make: "Callable[..., Network]") -> "Network":
     """The network of a file.
 
     Parameters:
@@ -41,7 +42,7 @@ def made(said: dict[str, Any], arrays: Arrays, make: "Callable[..., Network]") -
                 ragged=said.get("ragged", False))
 
 
-def body(network: "Network", weights: str) -> dict[str, Any]:
+def body(network: "Network", weights: str) -> Entry:
     """The contents of the file behind its header.
 
     Parameters:
@@ -52,23 +53,24 @@ def body(network: "Network", weights: str) -> dict[str, Any]:
             "shape": list(network.shape), **ragged, "weights": weights, "layers": list(map(_entry, network.stages))}
 
 
-def _layer(said: dict[str, Any], arrays: Arrays) -> Any:
+def _layer(said: Entry, arrays: Arrays) -> Any:
     if said["kind"] == Bidirectional.kind:
         return Bidirectional(said["name"], *(layer_from_json(said[way], arrays) for way in ("forward", "backward")))
     if said["kind"] == Residual.kind:
         body, shortcut = (tuple(_layer(each, arrays) for each in said[side]) for side in ("body", "shortcut"))
-        given, gives = reader_formats(said)
-        return Residual(said["name"], said["inputs"], read_grid(said) if "grid" in said else None, body=body,
+        given, gives = (Format.from_json(said[name]) for name in FORMATS)
+        return Residual(said["name"], said["inputs"], tuple(said["grid"]) if "grid" in said else None, body=body,
                         shortcut=shortcut, input_format=given, output_format=gives, relu=said["relu"])
     return layer_from_json(said, arrays)
 
 
-def _entry(layer: Any) -> dict[str, Any]:
+def _entry(layer: Any) -> Entry:
     if isinstance(layer, Bidirectional):
         return {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs,
                 **{way: layer_as_json(each) for way, each in layer.directions.items()}}
     if isinstance(layer, Residual):
         grid = {} if layer.grid is None else {"grid": list(layer.grid)}
-        return {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs, **grid, **formats(layer),
+        return {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs, **grid, **{
+                    name: plain(getattr(layer, name)) for name in FORMATS},
                 "relu": layer.relu, **{side: list(map(_entry, chain)) for side, chain in layer.branches.items()}}
     return layer_as_json(layer)

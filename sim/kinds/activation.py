@@ -1,7 +1,6 @@
 """A function of each value as a layer of its own: sigmoid, tanh, their hard forms, ReLU, a clip, SiLU and its kin."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from circulant.sim.arith.segments import fit_lines
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between, ends, monotone
-from circulant.sim.passes.files import product_fields, read_pwl
 from circulant.sim.passes.formats import Peaks, Widths, table
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.rules import ACTIVATION
 from circulant.sim.refusal import Refusal
@@ -83,13 +81,6 @@ def _(layer: Activation) -> dict[str, Pwl]:
     return {"table": layer.table}
 
 
-bases.layer_fields.register(Activation, product_fields)
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Activation:
-    return Activation(entry["name"], entry["inputs"], read_pwl(entry, arrays, "table"))
-
-
 @bases.quantize_layer.register
 def _(layer: FloatActivation, input: Format, peaks: Peaks, bits: Widths) -> Activation:
     """Values from -1 to 1 where the function is one of gates."""
@@ -141,4 +132,4 @@ def _(layer: Activation, trace: bases.Trace) -> Iterator[tuple[str, Pwl, Integer
         yield layer.name, layer.table, trace[names[at - 1]].integers
 
 
-KIND = Kind(Activation, FloatActivation, _read, {"table": ACTIVATION})
+KIND = Kind(Activation, FloatActivation, {"table": ACTIVATION})

@@ -5,7 +5,7 @@ from functools import reduce
 from typing import Any
 
 from circulant.sim.arith.fixed import Format
-from circulant.sim.kinds.elementwise import SEVERAL, Elementwise, FloatElementwise, Places, quantized, reader
+from circulant.sim.kinds.elementwise import SEVERAL, Elementwise, FloatElementwise, Places, quantized
 from circulant.sim.passes import bases
 from circulant.sim.passes.formats import Peaks, Widths
 from circulant.sim.passes.layer import Kind
@@ -34,4 +34,4 @@ def _(layer: FloatAdd, input: tuple[Format, ...], peaks: Peaks, bits: Widths) ->
     return quantized(Add, layer, input, peaks, bits)
 
 
-KIND = Kind(Add, FloatAdd, reader(Add), SEVERAL)
+KIND = Kind(Add, FloatAdd, SEVERAL)

@@ -1,13 +1,11 @@
 """The class that a network names: the place of the largest output."""
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
-from circulant.sim.passes import bases
-from circulant.sim.passes.layer import Arrays, GoldenLayer, Kind
+from circulant.sim.passes.layer import GoldenLayer, Kind
 from circulant.sim.passes.rules import FORMAT
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.layer import OverVectors
@@ -51,13 +49,4 @@ class Argmax(OverVectors, GoldenLayer):
         return y
 
 
-@bases.layer_fields.register
-def _(layer: Argmax) -> dict[str, Any]:
-    return {"input_format": layer.input_format.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Argmax:
-    return Argmax(entry["name"], entry["inputs"], Format.from_json(entry["input_format"]))
-
-
-KIND = Kind(Argmax, None, _read, {"input_format": FORMAT})
+KIND = Kind(Argmax, None, {"input_format": FORMAT})

@@ -1,7 +1,6 @@
 """h = h + z · (x − h), value by value: the state of minGRU and minLSTM (arXiv 2410.01201), whose gates know x only."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -9,9 +8,8 @@ from circulant.sim.arith.fixed import Format, Integers, Reals, round_shift, roun
 from circulant.sim.files.schema import Listing
 from circulant.sim.kinds.scan import FloatScan, Scan, between_steps
 from circulant.sim.passes import bases
-from circulant.sim.passes.files import joined_formats, read_joined
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, Kind
+from circulant.sim.passes.layer import Kind
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMAT
 from circulant.sim.refusal import Refusal
@@ -89,16 +87,6 @@ class FloatBlend(_Shape, FloatScan):
         return state + z * (x - state)
 
 
-@bases.layer_fields.register
-def _(layer: Blend) -> dict[str, Any]:
-    return joined_formats(layer)
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Blend:
-    (gate, given), made = read_joined(entry)
-    return Blend(entry["name"], entry["inputs"], (gate, given), made)
-
-
 @bases.quantize_layer.register
 def _(layer: FloatBlend, input: tuple[Format, Format], peaks: Peaks, bits: Widths) -> Blend:
     return Blend(layer.name, layer.inputs, input, peaks.fit(bits.state, f"{layer.name}.y"))
@@ -122,4 +110,4 @@ def _(layer: Blend, peak: Sequence[float], steps: int) -> Iterator[tuple[str, fl
 bases.propagate.register(Blend, between_steps)
 
 
-KIND = Kind(Blend, FloatBlend, _read, {"input_formats": Listing(FORMAT, 2, 2), "output_format": FORMAT})
+KIND = Kind(Blend, FloatBlend, {"input_formats": Listing(FORMAT, 2, 2), "output_format": FORMAT})

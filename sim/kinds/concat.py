@@ -1,7 +1,6 @@
 """Vectors, steps or pixels side by side."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,9 +9,8 @@ from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Listing
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between, ends
-from circulant.sim.passes.files import joined_formats, read_joined
 from circulant.sim.passes.formats import Peaks, Widths, no_finer
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import JOINED, SIZE
@@ -87,15 +85,6 @@ class FloatConcat(_Shape, FloatLayer):
         return y
 
 
-@bases.layer_fields.register
-def _(layer: Concat) -> dict[str, Any]:
-    return {"sizes": list(layer.sizes), **joined_formats(layer)}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Concat:
-    return Concat(entry["name"], tuple(entry["sizes"]), *read_joined(entry))
-
-
 @bases.quantize_layer.register
 def _(layer: FloatConcat, input: tuple[Format, ...], peaks: Peaks, bits: Widths) -> Concat:
     """The format of the sources where they have one, else one that holds all of their values."""
@@ -126,4 +115,4 @@ def _(layer: Concat, exact: FloatConcat, trace: bases.Trace, known: Sequence[bas
     return golden, shift, rest
 
 
-KIND = Kind(Concat, FloatConcat, _read, {"sizes": Listing(SIZE, 2, 64), **JOINED})
+KIND = Kind(Concat, FloatConcat, {"sizes": Listing(SIZE, 2, 64), **JOINED})

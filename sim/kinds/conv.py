@@ -5,7 +5,6 @@ positions and input blocks are summed up in the spectral domain, and each output
 is a block-circulant matrix times what the kernel sees, the channels of its positions side by side.
 """
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,9 +16,8 @@ from circulant.sim.files.schema import Flag
 from circulant.sim.kinds.matrix import Matrix
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between, multiplied
-from circulant.sim.passes.files import product_fields, read_grid, read_product
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, Kind
 from circulant.sim.passes.products import Tap, check, check_first_columns, ignore, product, spectra
 from circulant.sim.passes.quantizing import layer_product, product_like
 from circulant.sim.passes.rules import GRID, PRODUCT, SIZE, WINDOW
@@ -139,18 +137,6 @@ class FloatConv(Windowed, FloatLayer):
         return y
 
 
-@bases.layer_fields.register
-def _(layer: Conv) -> dict[str, Any]:
-    return {"grid": list(layer.grid), "window": layer.window.as_json(), "relu": layer.relu, **product_fields(layer),
-            "outputs": layer.outputs}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Conv:
-    return Conv(entry["name"], entry["inputs"], entry["outputs"], grid=read_grid(entry),
-                window=Window.from_json(entry["window"]), product=read_product(entry, arrays, "product"),
-                relu=entry["relu"])
-
-
 @bases.quantize_layer.register
 def _(layer: FloatConv, input: Format, peaks: Peaks, bits: Widths) -> Conv:
     matrix = layer_product(layer, layer.matrix, input, peaks, bits)
@@ -175,5 +161,5 @@ def _(layer: Conv, exact: FloatConv, trace: bases.Trace, known: bases.Known) -> 
     return between(layer, known, middle - rest, middle + rest)
 
 
-KIND = Kind(Conv, FloatConv, _read, {"grid": GRID, "window": WINDOW, "relu": Flag(), "product": PRODUCT,
+KIND = Kind(Conv, FloatConv, {"grid": GRID, "window": WINDOW, "relu": Flag(), "product": PRODUCT,
                                      "outputs": SIZE})

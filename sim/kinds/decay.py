@@ -2,16 +2,14 @@
 rotation (arXiv 2206.11893, 2303.06349)."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from circulant.sim.arith.fixed import Format, Integers, Reals, requantize, rounding_bits
 from circulant.sim.kinds.scan import FloatScan, Scan, between_steps
 from circulant.sim.passes import bases
-from circulant.sim.passes.files import formats, integers, reader_formats
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, Kind
+from circulant.sim.passes.layer import Kind
 from circulant.sim.passes.products import check
 from circulant.sim.passes.quantizing import check_fit
 from circulant.sim.passes.rules import FORMAT, FORMATS
@@ -97,22 +95,6 @@ class FloatDecay(FloatScan, OverSequences):
         return self.factors * state + values[0]
 
 
-@bases.layer_arrays.register
-def _(layer: Decay) -> dict[str, Integers]:
-    return {f"{layer.name}.factors": layer.factors}
-
-
-@bases.layer_fields.register
-def _(layer: Decay) -> dict[str, Any]:
-    return {**formats(layer), "factor": layer.factor.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Decay:
-    given, made = reader_formats(entry)
-    return Decay(entry["name"], entry["inputs"], integers(arrays, f"{entry['name']}.factors", 1),
-                 Format.from_json(entry["factor"]), input_format=given, output_format=made)
-
-
 @bases.quantize_layer.register
 def _(layer: FloatDecay, input: Format, peaks: Peaks, bits: Widths) -> Decay:
     """A factor near 1 must not become 1: its format ends at 1, and saturates below it."""
@@ -151,4 +133,4 @@ def _(layer: Decay, peak: float, steps: int) -> Iterator[tuple[str, float]]:
 bases.propagate.register(Decay, between_steps)
 
 
-KIND = Kind(Decay, FloatDecay, _read, {"factor": FORMAT, **FORMATS})
+KIND = Kind(Decay, FloatDecay, {"factor": FORMAT, **FORMATS}, arrays={"factors": 1})

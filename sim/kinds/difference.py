@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from circulant.sim.arith.fixed import Format, Reals
-from circulant.sim.kinds.elementwise import PAIR, Elementwise, FloatElementwise, Places, quantized, reader
+from circulant.sim.kinds.elementwise import PAIR, Elementwise, FloatElementwise, Places, quantized
 from circulant.sim.passes import bases
 from circulant.sim.passes.formats import Peaks, Widths
 from circulant.sim.passes.layer import Kind
@@ -38,4 +38,4 @@ def _(layer: FloatDifference, input: tuple[Format, ...], peaks: Peaks, bits: Wid
     return quantized(Difference, layer, input, peaks, bits)
 
 
-KIND = Kind(Difference, FloatDifference, reader(Difference), PAIR)
+KIND = Kind(Difference, FloatDifference, PAIR)

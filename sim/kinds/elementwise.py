@@ -1,5 +1,5 @@
 """Joins that combine values of the same place in vectors, steps or images: what sums, products and maxima share."""
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,16 +10,15 @@ from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Flag, Listing, Rule
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between, ends
-from circulant.sim.passes.files import joined_formats, read_joined
 from circulant.sim.passes.formats import Peaks, Widths, no_finer
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMAT, JOINED
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.layer import Join, SameSize
 
-__all__ = ["PAIR", "SEVERAL", "Elementwise", "FloatElementwise", "Places", "quantized", "reader"]
+__all__ = ["PAIR", "SEVERAL", "Elementwise", "FloatElementwise", "Places", "quantized"]
 
 SEVERAL: dict[str, Rule] = {"relu": Flag(), **JOINED}
 """The members of an entry with two sources or more."""
@@ -154,11 +153,6 @@ class FloatElementwise(Places, FloatLayer):
         return y
 
 
-def reader(kind: type[Elementwise]) -> Callable[[dict[str, Any], Arrays], Elementwise]:
-    """The reader of the entries of a kind."""
-    return lambda entry, arrays: kind(entry["name"], entry["inputs"], *read_joined(entry), relu=entry["relu"])
-
-
 def quantized(kind: type[Elementwise], layer: FloatElementwise, input: tuple[Format, ...], peaks: Peaks,
               bits: Widths) -> Elementwise:
     """The golden layer of a kind for sources of these formats."""
@@ -168,11 +162,6 @@ def quantized(kind: type[Elementwise], layer: FloatElementwise, input: tuple[For
     if bits.whole:
         output = no_finer(output, kind.point([form.frac for form in input]))
     return kind(layer.name, layer.inputs, input, output, layer.relu)
-
-
-@bases.layer_fields.register
-def _(layer: Elementwise) -> dict[str, Any]:
-    return {**joined_formats(layer), "relu": layer.relu}
 
 
 bases.quantize_layer_like.register(Elementwise, same_formats)

@@ -1,7 +1,6 @@
 """From images to what takes no images: a vector of all values, or a sequence with a vector for each row of pixels."""
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -9,9 +8,8 @@ from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Choice, Flag
 from circulant.sim.passes import bases
-from circulant.sim.passes.files import formats, read_grid, reader_formats
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMATS, GRID
@@ -102,16 +100,6 @@ class FloatFlatten(_Shape, FloatLayer):
         return flattened(x, self.order, rows=self.rows)
 
 
-@bases.layer_fields.register
-def _(layer: Flatten) -> dict[str, Any]:
-    return {"grid": list(layer.grid), **formats(layer), "order": layer.order, "rows": layer.rows}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Flatten:
-    return Flatten(entry["name"], entry["inputs"], read_grid(entry), order=entry["order"], rows=entry["rows"],
-                   input_format=reader_formats(entry)[0])
-
-
 @bases.quantize_layer.register
 def _(layer: FloatFlatten, input: Format, peaks: Peaks, bits: Widths) -> Flatten:
     return Flatten(layer.name, layer.inputs, layer.grid, order=layer.order, rows=layer.rows, input_format=input)
@@ -126,4 +114,4 @@ def _(layer: Flatten, exact: FloatFlatten, trace: bases.Trace, known: bases.Know
     return first, second, third
 
 
-KIND = Kind(Flatten, FloatFlatten, _read, {"grid": GRID, "order": Choice(ORDERS), "rows": Flag(), **FORMATS})
+KIND = Kind(Flatten, FloatFlatten, {"grid": GRID, "order": Choice(ORDERS), "rows": Flag(), **FORMATS})

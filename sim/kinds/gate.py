@@ -7,7 +7,7 @@ import numpy as np
 
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder
-from circulant.sim.kinds.elementwise import PAIR, Elementwise, quantized, reader
+from circulant.sim.kinds.elementwise import PAIR, Elementwise, quantized
 from circulant.sim.kinds.product import FloatProduct, Product
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between, ends
@@ -59,4 +59,4 @@ def _(layer: Gate, exact: FloatGate, trace: bases.Trace, known: Sequence[bases.K
     return between(layer, known, *layer.extremes(low, high))
 
 
-KIND = Kind(Gate, FloatGate, reader(Gate), PAIR)
+KIND = Kind(Gate, FloatGate, PAIR)

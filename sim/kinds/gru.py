@@ -14,7 +14,6 @@ made of pre-activations.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -28,9 +27,8 @@ from circulant.sim.kinds import cell
 from circulant.sim.kinds.cell import FloatStateCell, Real, StateLayer
 from circulant.sim.passes import bases, products, ranges
 from circulant.sim.passes.error_propagation import PropagatedError, Rows, Step
-from circulant.sim.passes.files import product_fields, read_product, read_pwl
 from circulant.sim.passes.formats import Peaks, Spectral, Widths, table
-from circulant.sim.passes.layer import Arrays, Kind
+from circulant.sim.passes.layer import Kind
 from circulant.sim.passes.products import Tap
 from circulant.sim.passes.quantizing import check_fit
 from circulant.sim.passes.rules import CANDIDATE, GATED, PRODUCT
@@ -240,21 +238,6 @@ def _(layer: Gru) -> dict[str, Pwl]:
     return {"sigmoid": layer.sigmoid, "tanh": layer.tanh}
 
 
-@bases.layer_fields.register
-def _(layer: Gru) -> dict[str, Any]:
-    return {**product_fields(layer), "hidden": layer.hidden, "returns": layer.returns, "reset": layer.reset}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Gru:
-    of_x, of_h, x, h = (read_product(entry, arrays, role) for role in (
-        "input_product", "recurrent_product", "candidate_input", "candidate_recurrent"))
-    before = entry["reset"] == "before"
-    return Gru(entry["name"], entry["inputs"], entry["hidden"], returns=entry["returns"], reset=entry["reset"],
-               gates=JointProduct((of_x, of_h)), candidate=JointProduct((x, h)) if before else x,
-               candidate_recurrent=None if before else h, sigmoid=read_pwl(entry, arrays, "sigmoid"),
-               tanh=read_pwl(entry, arrays, "tanh"))
-
-
 @bases.quantize_layer.register
 def _(layer: FloatGru, input: Format, peaks: Peaks, bits: Widths) -> Gru:
     state, after = cell.state_format(layer, peaks, bits), layer.reset == "after"
@@ -356,5 +339,15 @@ def _(layer: Gru, trace: bases.Trace) -> Iterator[tuple[str, Pwl, Integers]]:
     yield f"{layer.name}.tanh", layer.tanh, trace[f"{layer.name}.tanh.input"].integers
 
 
-KIND = Kind(Gru, FloatGru, _read, {**GATED, "candidate_input": PRODUCT, "candidate_recurrent": PRODUCT,
-                                   "reset": Choice(RESETS), "tanh": CANDIDATE})
+def _made_of(name: str, inputs: int, *, hidden: int, returns: str, reset: str, input_product: Product,
+             recurrent_product: Product, candidate_input: Product, candidate_recurrent: Product, sigmoid: Pwl,
+             tanh: Pwl) -> Gru:
+    before = reset == "before"
+    return Gru(name, inputs, hidden, returns=returns, reset=reset,
+               gates=JointProduct((input_product, recurrent_product)),
+               candidate=JointProduct((candidate_input, candidate_recurrent)) if before else candidate_input,
+               candidate_recurrent=None if before else candidate_recurrent, sigmoid=sigmoid, tanh=tanh)
+
+
+KIND = Kind(Gru, FloatGru, {**GATED, "candidate_input": PRODUCT, "candidate_recurrent": PRODUCT,
+                                   "reset": Choice(RESETS), "tanh": CANDIDATE}, make=_made_of)

@@ -1,6 +1,5 @@
 """A fully connected layer: one block-circulant product (CirCNN, section 3.1), and a ReLU where it has one."""
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from circulant.sim.files.schema import Flag
 from circulant.sim.kinds.matrix import Matrix
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import multiplied
-from circulant.sim.passes.files import product_fields, read_product
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, Kind
 from circulant.sim.passes.products import Tap, check, check_first_columns, ignore, product
 from circulant.sim.passes.quantizing import layer_product, product_like
 from circulant.sim.passes.rules import PRODUCT, SIZE
@@ -102,16 +100,6 @@ class FloatLinear(OverVectors, FloatLayer):
         return y
 
 
-@bases.layer_fields.register
-def _(layer: Linear) -> dict[str, Any]:
-    return {"relu": layer.relu, **product_fields(layer), "outputs": layer.outputs}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Linear:
-    return Linear(entry["name"], entry["inputs"], entry["outputs"], read_product(entry, arrays, "product"),
-                  relu=entry["relu"])
-
-
 @bases.quantize_layer.register
 def _(layer: FloatLinear, input: Format, peaks: Peaks, bits: Widths) -> Linear:
     matrix = layer_product(layer, layer.weight, input, peaks, bits)
@@ -139,4 +127,4 @@ def _(layer: Linear, exact: FloatLinear, trace: bases.Trace, known: bases.Known)
             np.where(sure, near.rest.reshape(golden.shape) * (golden > 0), most))
 
 
-KIND = Kind(Linear, FloatLinear, _read, {"relu": Flag(), "product": PRODUCT, "outputs": SIZE})
+KIND = Kind(Linear, FloatLinear, {"relu": Flag(), "product": PRODUCT, "outputs": SIZE})

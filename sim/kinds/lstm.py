@@ -11,7 +11,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -25,9 +24,8 @@ from circulant.sim.kinds.cell import FloatCell, Real, RecurrentLayer
 from circulant.sim.kinds.matrix import PRODUCT_FIELDS, twiddle_fields
 from circulant.sim.passes import bases, products, ranges
 from circulant.sim.passes.error_propagation import PropagatedError, Rows, Step
-from circulant.sim.passes.files import integers, product_fields, read_product, read_pwl
 from circulant.sim.passes.formats import Peaks, Spectral, Widths, product, table
-from circulant.sim.passes.layer import Arrays, Kind
+from circulant.sim.passes.layer import Kind
 from circulant.sim.passes.products import Tap, check, check_first_columns, spectra
 from circulant.sim.passes.quantizing import check_fit, product_like
 from circulant.sim.passes.rules import FORMAT, GATED, PRODUCT, PWL, SIZE
@@ -258,33 +256,9 @@ class FloatLstm(FloatCell):
         return y, c
 
 
-@bases.layer_arrays.register
-def _(layer: Lstm) -> dict[str, Integers]:
-    own = {} if layer.peephole is None else {f"{layer.name}.peephole": layer.peephole}
-    return bases.layer_arrays.dispatch(RecurrentLayer)(layer) | own
-
-
 @bases.activations.register
 def _(layer: Lstm) -> dict[str, Pwl]:
     return {"sigmoid": layer.sigmoid, "tanh": layer.tanh, "tanh_cell": layer.tanh_cell}
-
-
-@bases.layer_fields.register
-def _(layer: Lstm) -> dict[str, Any]:
-    return {**product_fields(layer), "hidden": layer.hidden, "returns": layer.returns, "cell": layer.cell.as_json(),
-            "peephole_format": layer.peephole_format.as_json(), "outputs": layer.outputs}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Lstm:
-    name = entry["name"]
-    tables = {role: read_pwl(entry, arrays, role) for role in ("sigmoid", "tanh", "tanh_cell")}
-    return Lstm(name, entry["inputs"], entry["hidden"], entry["outputs"], entry["returns"],
-                gates=JointProduct((read_product(entry, arrays, "input_product"),
-                                    read_product(entry, arrays, "recurrent_product"))),
-                projection=read_product(entry, arrays, "projection") if "projection" in entry else None,
-                peephole=integers(arrays, f"{name}.peephole", 2) if f"{name}.peephole" in arrays else None,
-                peephole_format=Format.from_json(entry["peephole_format"]), cell=Format.from_json(entry["cell"]),
-                **tables)
 
 
 @bases.quantize_layer.register
@@ -404,5 +378,14 @@ def _(layer: Lstm, trace: bases.Trace) -> Iterator[tuple[str, Pwl, Integers]]:
     yield f"{layer.name}.tanh_cell", layer.tanh_cell, trace[f"{layer.name}.c"].integers
 
 
-KIND = Kind(Lstm, FloatLstm, _read, {**GATED, "tanh": PWL, "tanh_cell": PWL, "cell": FORMAT, "peephole_format": FORMAT,
-                                     "outputs": SIZE}, {"projection": PRODUCT})
+def _made_of(name: str, inputs: int, *, hidden: int, outputs: int, returns: str, input_product: Product,
+             recurrent_product: Product, peephole_format: Format, cell: Format, sigmoid: Pwl, tanh: Pwl, tanh_cell: Pwl,
+             projection: Product | None = None, peephole: Integers | None = None) -> Lstm:
+    return Lstm(name, inputs, hidden, outputs, returns, gates=JointProduct((input_product, recurrent_product)),
+                projection=projection, peephole=peephole, peephole_format=peephole_format, cell=cell, sigmoid=sigmoid,
+                tanh=tanh, tanh_cell=tanh_cell)
+
+
+KIND = Kind(Lstm, FloatLstm, {**GATED, "tanh": PWL, "tanh_cell": PWL, "cell": FORMAT, "peephole_format": FORMAT,
+                              "outputs": SIZE}, {"projection": PRODUCT}, optional_arrays={"peephole": 2},
+            make=_made_of)

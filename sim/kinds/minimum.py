@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.arith.fixed import Format
-from circulant.sim.kinds.elementwise import SEVERAL, Elementwise, FloatElementwise, Places, quantized, reader
+from circulant.sim.kinds.elementwise import SEVERAL, Elementwise, FloatElementwise, Places, quantized
 from circulant.sim.passes import bases
 from circulant.sim.passes.formats import Peaks, Widths
 from circulant.sim.passes.layer import Kind
@@ -35,4 +35,4 @@ def _(layer: FloatMinimum, input: tuple[Format, ...], peaks: Peaks, bits: Widths
     return quantized(Minimum, layer, input, peaks, bits)
 
 
-KIND = Kind(Minimum, FloatMinimum, reader(Minimum), SEVERAL)
+KIND = Kind(Minimum, FloatMinimum, SEVERAL)

@@ -2,7 +2,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Choice, Int
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between
-from circulant.sim.passes.files import formats, integers, reader_formats
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, check, ignore
 from circulant.sim.passes.quantizing import check_fit
 from circulant.sim.passes.rules import FORMAT, FORMATS
@@ -162,25 +160,6 @@ class FloatNorm(_Shape, FloatLayer):
         return y
 
 
-@bases.layer_arrays.register
-def _(layer: Norm) -> dict[str, Integers]:
-    return {f"{layer.name}.gain": layer.gain, f"{layer.name}.shift": layer.shift}
-
-
-@bases.layer_fields.register
-def _(layer: Norm) -> dict[str, Any]:
-    return {**formats(layer), "mode": layer.mode, "epsilon": layer.epsilon, "factor": layer.factor.as_json(),
-            "normal": layer.normal.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Norm:
-    name, (given, made) = entry["name"], reader_formats(entry)
-    return Norm(name, entry["inputs"], entry["mode"], integers(arrays, f"{name}.gain", 1),
-                integers(arrays, f"{name}.shift", 1), epsilon=entry["epsilon"],
-                factor=Format.from_json(entry["factor"]), normal=Format.from_json(entry["normal"]),
-                input_format=given, output_format=made)
-
-
 def _epsilon(layer: FloatNorm, input: Format) -> int:
     """ε as v has it."""
     return max(1, round(layer.epsilon * layer.inputs ** (1 + layer.centred) * math.ldexp(1.0, 2 * input.frac)))
@@ -249,5 +228,5 @@ def _(layer: Norm, exact: FloatNorm, trace: bases.Trace, known: bases.Known) -> 
     return between(layer, known, y - away, y + away)
 
 
-KIND = Kind(Norm, FloatNorm, _read, {"mode": Choice(MODES), "epsilon": Int(1, MOST), "factor": FORMAT, "normal": FORMAT,
-                                     **FORMATS})
+KIND = Kind(Norm, FloatNorm, {"mode": Choice(MODES), "epsilon": Int(1, MOST), "factor": FORMAT, "normal": FORMAT,
+                              **FORMATS}, arrays={"gain": 1, "shift": 1})

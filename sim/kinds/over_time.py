@@ -11,9 +11,8 @@ from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Choice
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import monotone
-from circulant.sim.passes.files import formats, reader_formats
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMATS
@@ -146,16 +145,6 @@ class FloatOverTime(_Shape, FloatLayer):
         return np.asarray(y)
 
 
-@bases.layer_fields.register
-def _(layer: OverTime) -> dict[str, Any]:
-    return {"mode": layer.mode, **formats(layer)}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> OverTime:
-    given, made = reader_formats(entry)
-    return OverTime(entry["name"], entry["inputs"], entry["mode"], input_format=given, output_format=made)
-
-
 @bases.quantize_layer.register
 def _(layer: FloatOverTime, input: Format, peaks: Peaks, bits: Widths) -> OverTime:
     mean = peaks.fit(bits.value, f"{layer.name}.y") if layer.mode == "mean" else input
@@ -178,4 +167,4 @@ def _(layer: OverTime, peak: float, steps: int) -> Iterator[tuple[str, float]]:
 bases.propagate.register(OverTime, monotone)
 
 
-KIND = Kind(OverTime, FloatOverTime, _read, {"mode": Choice(MODES), **FORMATS})
+KIND = Kind(OverTime, FloatOverTime, {"mode": Choice(MODES), **FORMATS})

@@ -11,9 +11,8 @@ from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Choice
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import monotone
-from circulant.sim.passes.files import formats, read_grid, reader_formats
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMATS, GRID, WINDOW
@@ -126,17 +125,6 @@ def _check(name: str, mode: str, window: Window, grid: Grid) -> None:
     window.outputs(name, grid)
 
 
-@bases.layer_fields.register
-def _(layer: Pool) -> dict[str, Any]:
-    return {"grid": list(layer.grid), "window": layer.window.as_json(), **formats(layer), "mode": layer.mode}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Pool:
-    given, made = reader_formats(entry)
-    return Pool(entry["name"], entry["inputs"], read_grid(entry), window=Window.from_json(entry["window"]),
-                mode=entry["mode"], input_format=given, output_format=made)
-
-
 @bases.quantize_layer.register
 def _(layer: FloatPool, input: Format, peaks: Peaks, bits: Widths) -> Pool:
     mean = peaks.fit(bits.value, f"{layer.name}.y") if layer.mode == "average" else input
@@ -160,4 +148,4 @@ def _(layer: Pool, peak: float, steps: int) -> Iterator[tuple[str, float]]:
 bases.propagate.register(Pool, monotone)
 
 
-KIND = Kind(Pool, FloatPool, _read, {"grid": GRID, "window": WINDOW, "mode": Choice(MODES), **FORMATS})
+KIND = Kind(Pool, FloatPool, {"grid": GRID, "window": WINDOW, "mode": Choice(MODES), **FORMATS})

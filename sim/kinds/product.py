@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.arith.fixed import Format, Reals
-from circulant.sim.kinds.elementwise import PAIR, Elementwise, FloatElementwise, Places, quantized, reader
+from circulant.sim.kinds.elementwise import PAIR, Elementwise, FloatElementwise, Places, quantized
 from circulant.sim.passes import bases
 from circulant.sim.passes.formats import Peaks, Widths
 from circulant.sim.passes.layer import Kind
@@ -51,4 +51,4 @@ def _(layer: FloatProduct, input: tuple[Format, ...], peaks: Peaks, bits: Widths
     return quantized(Product, layer, input, peaks, bits)
 
 
-KIND = Kind(Product, FloatProduct, reader(Product), PAIR)
+KIND = Kind(Product, FloatProduct, PAIR)

@@ -3,10 +3,12 @@ from importlib import import_module
 from typing import Any
 
 from circulant.sim.files.schema import Choice, Rule, Table
+from circulant.sim.passes.files import Entry, entry_of, layer_of
 from circulant.sim.passes.layer import Arrays, Kind
 from circulant.sim.passes.rules import NAME, SIZE
+from circulant.sim.shape.kinds import unknown
 
-__all__ = ["KINDS", "entry", "entries", "layer_from_json"]
+__all__ = ["KINDS", "entries", "entry", "layer_as_json", "layer_from_json"]
 
 KINDS: dict[str, Kind] = {name: import_module(f"circulant.sim.kinds.{name}").KIND for name in (
     "linear",
@@ -52,10 +54,21 @@ def entries(kinds: dict[str, Kind], more: dict[str, Rule] | None = None) -> dict
     return {name: entry(name, {**(more or {}), **kind.fields}, {**kind.optional}) for name, kind in kinds.items()}
 
 
-def layer_from_json(said: dict[str, Any], arrays: Arrays) -> Any:
+def layer_as_json(layer: Any) -> Entry:
+    """The entry of a layer, all but its integers.
+
+    Raises:
+        TypeError: when it is of no kind that is registered.
+    """
+    if (kind := KINDS.get(layer.kind)) is None or type(layer) is not kind.golden:
+        raise unknown(layer, "written to a file")
+    return entry_of(layer, kind)
+
+
+def layer_from_json(said: Entry, arrays: Arrays) -> Any:
     """The layer of an entry that keeps to its rule.
 
     Raises:
         Refusal: when an array is missing or of another shape, or as the layer itself.
     """
-    return KINDS[said["kind"]].read(said, arrays)
+    return layer_of(said, arrays, KINDS[said["kind"]])

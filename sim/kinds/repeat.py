@@ -79,10 +79,6 @@ class FloatRepeat(_Shape, FloatLayer):
         return np.asarray(_repeated(values, lengths))
 
 
-bases.layer_fields.register(Repeat, lambda layer: {"counted": layer.counted, **{
-    name: getattr(layer, name).as_json() for name in FORMATS}})
-
-
 @bases.quantize_layer.register
 def _(layer: FloatRepeat, input: tuple[Format, ...], peaks: Peaks, bits: Widths) -> Repeat:
     return Repeat(layer.name, layer.inputs, layer.counted, *input)
@@ -97,8 +93,4 @@ def _(layer: Repeat, exact: FloatRepeat, trace: bases.Trace, known: Sequence[bas
     return golden, shift, rest
 
 
-KIND = Kind(
-    Repeat, FloatRepeat,
-    lambda entry, arrays: Repeat(*(entry[name] for name in ("name", "inputs", "counted")), *(
-        Format.from_json(entry[name]) for name in FORMATS)),
-    {"counted": SIZE, **dict.fromkeys(FORMATS, FORMAT)})
+KIND = Kind(Repeat, FloatRepeat, {"counted": SIZE, **dict.fromkeys(FORMATS, FORMAT)})

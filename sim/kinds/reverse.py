@@ -6,7 +6,7 @@ from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.passes import bases
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMAT
@@ -53,15 +53,6 @@ class FloatReverse(_Shape, FloatLayer):
         return backward(x, lengths)
 
 
-@bases.layer_fields.register
-def _(layer: Reverse) -> dict[str, Any]:
-    return {"input_format": layer.input_format.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Reverse:
-    return Reverse(entry["name"], entry["inputs"], Format.from_json(entry["input_format"]))
-
-
 @bases.quantize_layer.register
 def _(layer: FloatReverse, input: Format, peaks: Peaks, bits: Widths) -> Reverse:
     return Reverse(layer.name, layer.inputs, input)
@@ -76,4 +67,4 @@ def _(layer: Reverse, exact: FloatReverse, trace: bases.Trace, known: bases.Know
     return golden, shift, rest
 
 
-KIND = Kind(Reverse, FloatReverse, _read, {"input_format": FORMAT})
+KIND = Kind(Reverse, FloatReverse, {"input_format": FORMAT})

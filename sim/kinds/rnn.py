@@ -4,7 +4,6 @@
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from circulant.sim.arith import batch_layout
 from circulant.sim.arith.activation import Pwl, activation_names
@@ -15,9 +14,8 @@ from circulant.sim.kinds import cell
 from circulant.sim.kinds.cell import FloatStateCell, Real, StateLayer
 from circulant.sim.passes import bases, ranges
 from circulant.sim.passes.error_propagation import PropagatedError, Step
-from circulant.sim.passes.files import product_fields, read_product, read_pwl
 from circulant.sim.passes.formats import Peaks, Spectral, Widths
-from circulant.sim.passes.layer import Arrays, Kind
+from circulant.sim.passes.layer import Kind
 from circulant.sim.passes.products import Tap, product
 from circulant.sim.passes.rules import CANDIDATE, RECURRENT
 from circulant.sim.shape.recurrent import check_formats, check_matrices, check_returns, padded
@@ -101,17 +99,6 @@ def _(layer: Rnn) -> dict[str, Pwl]:
     return {"tanh": layer.tanh}
 
 
-@bases.layer_fields.register
-def _(layer: Rnn) -> dict[str, Any]:
-    return {**product_fields(layer), "hidden": layer.hidden, "returns": layer.returns}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Rnn:
-    of_x, of_h = (read_product(entry, arrays, role) for role in ("input_product", "recurrent_product"))
-    return Rnn(entry["name"], entry["inputs"], entry["hidden"], returns=entry["returns"],
-               gates=JointProduct((of_x, of_h)), tanh=read_pwl(entry, arrays, "tanh"))
-
-
 @bases.quantize_layer.register
 def _(layer: FloatRnn, input: Format, peaks: Peaks, bits: Widths) -> Rnn:
     state = cell.state_format(layer, peaks, bits)
@@ -157,4 +144,9 @@ def _(layer: Rnn, trace: bases.Trace) -> Iterator[tuple[str, Pwl, Integers]]:
     yield f"{layer.name}.tanh", layer.tanh, trace[f"{layer.name}.gates.output"].integers
 
 
-KIND = Kind(Rnn, FloatRnn, _read, {**RECURRENT, "tanh": CANDIDATE})
+def _made_of(name: str, inputs: int, *, hidden: int, returns: str, input_product: Product, recurrent_product: Product,
+             tanh: Pwl) -> Rnn:
+    return Rnn(name, inputs, hidden, returns=returns, gates=JointProduct((input_product, recurrent_product)), tanh=tanh)
+
+
+KIND = Kind(Rnn, FloatRnn, {**RECURRENT, "tanh": CANDIDATE}, make=_made_of)

@@ -1,7 +1,6 @@
 """A scale and shift for each channel: a batch normalisation that could not become part of a circulant matrix."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -10,9 +9,8 @@ from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Flag
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between, ends
-from circulant.sim.passes.files import formats, integers, reader_formats
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, check, ignore
 from circulant.sim.passes.quantizing import check_fit
 from circulant.sim.passes.rules import FORMAT, FORMATS
@@ -98,22 +96,6 @@ class FloatScale(SameSize, FloatLayer):
         return y
 
 
-@bases.layer_arrays.register
-def _(layer: Scale) -> dict[str, Integers]:
-    return {f"{layer.name}.scale": layer.scale, f"{layer.name}.shift": layer.shift}
-
-
-@bases.layer_fields.register
-def _(layer: Scale) -> dict[str, Any]:
-    return {**formats(layer), "relu": layer.relu, "factor": layer.factor.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Scale:
-    name, (given, made) = entry["name"], reader_formats(entry)
-    return Scale(name, entry["inputs"], integers(arrays, f"{name}.scale", 1), integers(arrays, f"{name}.shift", 1),
-                 factor=Format.from_json(entry["factor"]), input_format=given, output_format=made, relu=entry["relu"])
-
-
 @bases.quantize_layer.register
 def _(layer: FloatScale, input: Format, peaks: Peaks, bits: Widths) -> Scale:
     factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
@@ -151,4 +133,4 @@ def _(layer: Scale, exact: FloatScale, trace: bases.Trace, known: bases.Known) -
     return between(layer, known, np.minimum(*both), np.maximum(*both))
 
 
-KIND = Kind(Scale, FloatScale, _read, {"relu": Flag(), "factor": FORMAT, **FORMATS})
+KIND = Kind(Scale, FloatScale, {"relu": Flag(), "factor": FORMAT, **FORMATS}, arrays={"scale": 1, "shift": 1})

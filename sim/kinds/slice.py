@@ -1,13 +1,12 @@
 """A range of the values of each vector, step or pixel: chunks and splits are several of them."""
 from dataclasses import dataclass
-from typing import Any
 
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Int
 from circulant.sim.passes import bases
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMAT, SIZE
@@ -73,16 +72,6 @@ class FloatSlice(_Range, FloatLayer):
         return x[..., self.first:self.first + self.size]
 
 
-@bases.layer_fields.register
-def _(layer: Slice) -> dict[str, Any]:
-    return {"first": layer.first, "size": layer.size, "input_format": layer.input_format.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Slice:
-    return Slice(entry["name"], entry["inputs"], entry["first"], entry["size"],
-                 Format.from_json(entry["input_format"]))
-
-
 @bases.quantize_layer.register
 def _(layer: FloatSlice, input: Format, peaks: Peaks, bits: Widths) -> Slice:
     return Slice(layer.name, layer.inputs, layer.first, layer.size, input)
@@ -97,4 +86,4 @@ def _(layer: Slice, exact: FloatSlice, trace: bases.Trace, known: bases.Known) -
     return golden, shift, rest
 
 
-KIND = Kind(Slice, FloatSlice, _read, {"first": Int(0, 1 << 24), "size": SIZE, "input_format": FORMAT})
+KIND = Kind(Slice, FloatSlice, {"first": Int(0, 1 << 24), "size": SIZE, "input_format": FORMAT})

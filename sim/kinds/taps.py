@@ -11,7 +11,7 @@ from circulant.sim.arith.trace import Recorder
 from circulant.sim.files.schema import Int
 from circulant.sim.passes import bases
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.quantizing import same_formats
 from circulant.sim.passes.rules import FORMAT, SIZE
@@ -115,17 +115,6 @@ class FloatTaps(_Shape, FloatLayer):
         return self.beside(x, lengths)
 
 
-@bases.layer_fields.register
-def _(layer: Taps) -> dict[str, Any]:
-    return {"taps": layer.taps, "dilation": layer.dilation, "width": layer.width,
-            "input_format": layer.input_format.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Taps:
-    return Taps(entry["name"], entry["inputs"], entry["taps"], entry["dilation"], width=entry["width"],
-                input_format=Format.from_json(entry["input_format"]))
-
-
 @bases.quantize_layer.register
 def _(layer: FloatTaps, input: Format, peaks: Peaks, bits: Widths) -> Taps:
     return Taps(layer.name, layer.inputs, layer.taps, layer.dilation, width=layer.width,
@@ -141,5 +130,5 @@ def _(layer: Taps, exact: FloatTaps, trace: bases.Trace, known: bases.Known) -> 
     return golden, shift, rest
 
 
-KIND = Kind(Taps, FloatTaps, _read, {"taps": Int(2, MOST + 1), "dilation": Int(1, MOST), "width": SIZE,
+KIND = Kind(Taps, FloatTaps, {"taps": Int(2, MOST + 1), "dilation": Int(1, MOST), "width": SIZE,
                                      "input_format": FORMAT})

@@ -4,6 +4,7 @@ A kind without an implementation is refused in one sentence. What walks over the
 `sim.quantize`, `sim.error` and `sim.exercise`.
 """
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from functools import singledispatch
 from typing import Any
 
@@ -18,8 +19,7 @@ from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.shape.kinds import unknown
 
 __all__ = ["TABLES", "Known", "Trace", "activations", "arguments", "bitwidth_fields", "factors", "layer_arrays",
-           "layer_bits", "layer_fields", "layer_worst_cases", "matrices", "propagate",
-           "quantize_layer", "quantize_layer_like"]
+           "layer_bits", "layer_worst_cases", "matrices", "propagate", "quantize_layer", "quantize_layer_like"]
 
 Trace = Mapping[str, Tensor]
 """Golden tensors by their names."""
@@ -29,12 +29,6 @@ Known = tuple[Reals, Reals, Reals]
 
 TABLES = ("start", "slope", "base")
 """The arrays of an activation."""
-
-
-@singledispatch
-def layer_fields(layer: Any) -> dict[str, Any]:
-    """The fields of a layer's entry behind its kind, name and inputs; no integers of weights."""
-    raise unknown(layer, "written to a file")
 
 
 @singledispatch
@@ -51,8 +45,10 @@ def layer_arrays(layer: Any) -> dict[str, np.ndarray]:
 
 @layer_arrays.register
 def _(layer: GoldenLayer) -> dict[str, np.ndarray]:
-    """Arrays of its matrices and tables."""
-    arrays: dict[str, np.ndarray] = {}
+    """Arrays of its own, and of its matrices and tables."""
+    own: Any = layer
+    arrays = {f"{layer.name}.{each.name}": value for each in fields(own)
+              if isinstance(value := getattr(layer, each.name), np.ndarray)}
     for role, product in layer.products.items():
         arrays[f"{layer.name}.{role}.weights"] = product.weights
         arrays[f"{layer.name}.{role}.bias"] = product.bias

@@ -1,4 +1,9 @@
-"""The entries of layers in ``network.json``, and their arrays in ``weights.npz``: what kinds write and read alike."""
+"""The entries of layers in ``network.json``, and their arrays in ``weights.npz``, by the rules of their kinds.
+
+A member that has a rule is a field of the layer, one of its matrices, or one of its tables; its rule says what is read.
+"""
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -6,76 +11,78 @@ import numpy as np
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers
-from circulant.sim.passes.bases import TABLES, activations, layer_fields
-from circulant.sim.passes.layer import Arrays, GoldenLayer
+from circulant.sim.files.schema import Listing, Rule
+from circulant.sim.passes.bases import TABLES, activations
+from circulant.sim.passes.layer import Arrays, Kind
+from circulant.sim.passes.rules import ACTIVATION, CANDIDATE, FORMAT, PRODUCT, PWL, WINDOW
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.window import Grid
+from circulant.sim.shape.window import Window
 
-__all__ = ["formats", "integers", "joined_formats", "layer_as_json", "product_fields", "read_grid", "read_joined",
-           "read_product", "read_pwl", "reader_formats"]
+__all__ = ["Entry", "entry_of", "integers", "layer_of", "plain", "typed"]
 
-_PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
+Entry = dict[str, Any]
+"""An entry as JSON has it; `layer_of` gives its members their types."""
+
+_FORMATS = ("weight", "input", "spectrum", "product", "output")
+"""Formats of a product."""
 
 
-def layer_as_json(layer: Any) -> dict[str, Any]:
+def entry_of(layer: Any, kind: Kind) -> Entry:
     """The entry of a layer, all but its integers."""
-    fields = layer_fields(layer)
-    return {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs, **fields}
+    parts = {**layer.products, **activations(layer)}
+    members = {name: parts[name] if name in parts else getattr(layer, name, None)
+               for name in (*kind.fields, *kind.optional)}
+    return {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs} | {
+        name: plain(value) for name, value in members.items() if name in kind.fields or value is not None}
 
 
-def product_fields(layer: Any) -> dict[str, Any]:
-    """The entries of all matrices and tables of a layer."""
-    entry: dict[str, Any] = {}
-    for role, product in layer.products.items():
-        entry[role] = {"block_size": product.block_size, "twiddle_bits": product.twiddle_bits}
-        entry[role] |= {name: getattr(product, name).as_json() for name in _PRODUCT_FORMATS}
-        entry[role] |= {"row_shifts": list(product.row_shifts)} if product.row_shifts else {}
-    return entry | {role: pwl.as_json() for role, pwl in activations(layer).items()}
+def plain(value: Any) -> Any:
+    """A member as JSON has it."""
+    if isinstance(value, Product):
+        shifts = {"row_shifts": list(value.row_shifts)} if value.row_shifts else {}
+        return {"block_size": value.block_size, "twiddle_bits": value.twiddle_bits,
+                **{name: getattr(value, name).as_json() for name in _FORMATS}, **shifts}
+    if isinstance(value, Format | Window | Pwl):
+        return dict(value.as_json())
+    return [*map(plain, value)] if isinstance(value, tuple) else value
 
 
-def formats(layer: Any) -> dict[str, Any]:
-    """The entries of the formats of what a layer takes and gives."""
-    return {name: getattr(layer, name).as_json() for name in ("input_format", "output_format")}
+def layer_of(entry: Mapping[str, Any], arrays: Arrays, kind: Kind) -> Any:
+    """The layer of an entry that keeps to the rules of its kind.
+
+    Raises:
+        Refusal: when an array is missing or of another shape, or as the layer itself.
+    """
+    name = entry["name"]
+    members = {member: typed(rule, entry[member], arrays, f"{name}.{member}")
+               for member, rule in {**kind.fields, **kind.optional}.items() if member in entry}
+    members |= {array: integers(arrays, f"{name}.{array}", axes) for array, axes in kind.arrays.items()}
+    members |= {array: integers(arrays, f"{name}.{array}", axes) for array, axes in kind.optional_arrays.items()
+                if f"{name}.{array}" in arrays}
+    taken = inspect.signature(kind.make or kind.golden).parameters
+    return (kind.make or kind.golden)(**{member: value for member, value in {
+        "name": name, "inputs": entry["inputs"], **members}.items() if member in taken})
 
 
-def joined_formats(layer: GoldenLayer) -> dict[str, Any]:
-    """The same of a join."""
-    return {"input_formats": [form.as_json() for form in layer.taken], "output_format": layer.output_format.as_json()}
-
-
-def read_joined(entry: dict[str, Any]) -> tuple[tuple[Format, ...], Format]:
-    """The formats of what a join takes and gives."""
-    return tuple(map(Format.from_json, entry["input_formats"])), Format.from_json(entry["output_format"])
-
-
-def read_product(entry: dict[str, Any], arrays: Arrays, role: str) -> Product:
-    """The matrix of a role."""
-    name = f"{entry['name']}.{role}"
-    given = {field: Format.from_json(entry[role][field]) for field in _PRODUCT_FORMATS}
-    return Product(integers(arrays, f"{name}.weights", 3), integers(arrays, f"{name}.bias", 1),
-                   twiddle_bits=entry[role]["twiddle_bits"], row_shifts=tuple(entry[role].get("row_shifts", ())),
-                   **given)
-
-
-def read_pwl(entry: dict[str, Any], arrays: Arrays, role: str) -> Pwl:
-    """The table of a role."""
-    data = entry[role]
-    start, slope, base = (integers(arrays, f"{entry['name']}.{role}.{part}", 1) for part in TABLES)
-    return Pwl(data["function"], data["method"], data["reach"],
-               input=Format.from_json(data["input"]), output=Format.from_json(data["output"]),
-               slope_format=Format.from_json(data["slope"]), base_format=Format.from_json(data["base"]),
-               start=start, slope=slope, base=base, parameters=tuple(data.get("parameters", ())))
-
-
-def read_grid(entry: dict[str, Any]) -> Grid:
-    """The images that come."""
-    height, width = entry["grid"]
-    return height, width
-
-
-def reader_formats(entry: dict[str, Any]) -> tuple[Format, Format]:
-    """The formats of what the layer takes and gives."""
-    return Format.from_json(entry["input_format"]), Format.from_json(entry["output_format"])
+def typed(rule: Rule, said: Any, arrays: Arrays, path: str) -> Any:
+    """The member that keeps to a rule, with its arrays, whose names begin with ``path``."""
+    if rule is FORMAT:
+        return Format.from_json(said)
+    if rule is WINDOW:
+        return Window.from_json(said)
+    if rule is PRODUCT:
+        return Product(integers(arrays, f"{path}.weights", 3), integers(arrays, f"{path}.bias", 1),
+                       twiddle_bits=said["twiddle_bits"], row_shifts=tuple(said.get("row_shifts", ())),
+                       **{name: Format.from_json(said[name]) for name in _FORMATS})
+    if rule in (PWL, CANDIDATE, ACTIVATION):
+        start, slope, base = (integers(arrays, f"{path}.{part}", 1) for part in TABLES)
+        return Pwl(said["function"], said["method"], said["reach"],
+                   input=Format.from_json(said["input"]), output=Format.from_json(said["output"]),
+                   slope_format=Format.from_json(said["slope"]), base_format=Format.from_json(said["base"]),
+                   start=start, slope=slope, base=base, parameters=tuple(said.get("parameters", ())))
+    if isinstance(rule, Listing):
+        return tuple(typed(rule.rule, each, arrays, path) for each in said)
+    return said
 
 
 def integers(arrays: Arrays, name: str, axes: int) -> Integers:

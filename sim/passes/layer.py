@@ -83,16 +83,19 @@ class Kind:
 
     Parameters:
         golden, real: its classes; no model has layers of a kind without the second.
-        read: from an entry of ``network.json`` that keeps to the rules, and the arrays, to the golden layer.
-        fields, optional: rules of the members that such an entry has, and may have, besides kind, name, inputs and
-            sources.
+        fields, optional: rules of the members that an entry of ``network.json`` has, and may have, besides kind, name,
+            inputs and sources: fields, matrices and tables of the layer.
+        arrays, optional_arrays: numbers of axes of the layer's own integers.
+        make: the layer of all these by name, those that it takes; by default the golden class.
     """
 
     golden: type[Any]
     real: type[Any] | None
-    read: Callable[[dict[str, Any], Arrays], Any]
     fields: Mapping[str, Rule]
     optional: Mapping[str, Rule] = field(default_factory=dict)
+    arrays: Mapping[str, int] = field(default_factory=dict)
+    optional_arrays: Mapping[str, int] = field(default_factory=dict)
+    make: Callable[..., Any] | None = None
 
     @property
     def name(self) -> str:

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.registry import layer_as_json
 from circulant.sim.passes.bases import layer_arrays
-from circulant.sim.passes.files import layer_as_json
 from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Graph, Node

@@ -1,14 +1,13 @@
 """A sample kind: a gain, which doubles each value. All that sim knows of it stands in this file."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between, ends
 from circulant.sim.passes.formats import Peaks, Widths
-from circulant.sim.passes.layer import Arrays, FloatLayer, GoldenLayer, Kind
+from circulant.sim.passes.layer import FloatLayer, GoldenLayer, Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.passes.rules import FORMAT
 from circulant.sim.shape.layer import SameSize
@@ -50,15 +49,6 @@ class FloatGain(SameSize, FloatLayer):
         return y
 
 
-@bases.layer_fields.register
-def _(layer: Gain) -> dict[str, Any]:
-    return {"input_format": layer.input_format.as_json()}
-
-
-def _read(entry: dict[str, Any], arrays: Arrays) -> Gain:
-    return Gain(entry["name"], entry["inputs"], Format.from_json(entry["input_format"]))
-
-
 @bases.quantize_layer.register
 def _(layer: FloatGain, input: Format, peaks: Peaks, bits: Widths) -> Gain:
     return Gain(layer.name, layer.inputs, input)
@@ -84,4 +74,4 @@ def _(layer: Gain, exact: FloatGain, trace: bases.Trace, known: bases.Known) -> 
     return between(layer, known, *(2 * end for end in ends(*known)))
 
 
-KIND = Kind(Gain, FloatGain, _read, {"input_format": FORMAT})
+KIND = Kind(Gain, FloatGain, {"input_format": FORMAT})

@@ -66,7 +66,7 @@ class OnnxNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The output for inputs x; the batch comes first in both, wherever it is in the file."""
-        values: dict[str, Any] = {self._input: x.movedim(0, self.batch) if self.batch else x}
+        values: dict[str, Tensor] = {self._input: x.movedim(0, self.batch) if self.batch else x}
         for node, name, call in self._steps:
             results = OPERATORS[node.op](call, getattr(self, name) if name else None, values)
             values.update(zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=False))

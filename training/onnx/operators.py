@@ -1,5 +1,5 @@
 """Operators of ONNX in torch, so that the capture of a module understands them."""
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -12,13 +12,17 @@ from torch.nn import functional
 from circulant.training.onnx.graph import RECURRENT, OnnxGraph, OnnxNode
 from circulant.training.onnx.modules import bias_behind, padding_of
 
-__all__ = ["KEEPING", "OPERATORS", "WAYS_OUT", "Call", "table"]
+__all__ = ["KEEPING", "OPERATORS", "WAYS_OUT", "Call", "Values", "table"]
 
 SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 """The parameters that ONNX takes without being told, which are torch's."""
 
 HARD_SIGMOID = (1 / 6, 0.5)
 """Slope and middle of torch's; those that ONNX takes without being told are others."""
+
+
+Values = Mapping[str, torch.Tensor]
+"""What is computed from the data so far, by the names of tensors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +37,14 @@ class Call:
     graph: OnnxGraph
     batch: dict[str, int]
 
-    def data(self, values: dict[str, Any], number: int = 0) -> Any:
+    def data(self, values: Values, number: int = 0) -> Any:
         """An input that depends on the data."""
         name = self.node.inputs[number]
         if name not in values:
             raise self.node.refused("it must take what depends on the data, not a constant; compute that beforehand")
         return values[name]
 
-    def operand(self, values: dict[str, Any], number: int) -> Any:
+    def operand(self, values: Values, number: int) -> Any:
         """An input of arithmetic, which may be a constant."""
         name = self.node.inputs[number]
         if name in values:
@@ -132,14 +136,14 @@ class Call:
                                 "export it with a batch of more than 1")
 
 
-Operator = Callable[[Call, Any, dict[str, Any]], Any]
+Operator = Callable[[Call, Any, Values], Any]
 
 
-def _module(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
+def _module(call: Call, module: nn.Module, values: Values) -> Any:
     return module(call.data(values))
 
 
-def _recurrent(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
+def _recurrent(call: Call, module: nn.Module, values: Values) -> Any:
     """Y (T, directions, N, hidden), and the last states (directions, N, hidden); in layout 1 the batch comes first."""
     x, first = call.data(values), bool(call.option("layout", 0))
     out, states = module(x.transpose(0, 1) if first else x)
@@ -150,30 +154,30 @@ def _recurrent(call: Call, module: nn.Module, values: dict[str, Any]) -> Any:
         out.transpose(1, 2), *kept)
 
 
-def _same(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _same(call: Call, module: Any, values: Values) -> Any:
     return call.data(values)
 
 
-def _dropout(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _dropout(call: Call, module: Any, values: Values) -> Any:
     if call.number(2):
         raise call.node.refused("training_mode=1 drops values by chance; export it for inference")
     return call.data(values)
 
 
-def _cast(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _cast(call: Call, module: Any, values: Values) -> Any:
     if call.node.outputs[0] in call.graph.integers:
         raise call.node.refused("it must give floating-point numbers, as their rounding is lost in integers; leave it "
                                 "out")
     return call.data(values)
 
 
-def _reshape(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _reshape(call: Call, module: Any, values: Values) -> Any:
     """Reshape, Flatten, Squeeze, Unsqueeze."""
     batch = call.batch_of_reshaped(call.batch[call.node.inputs[0]])
     return call.data(values).reshape([-1 if axis == batch else size for axis, size in enumerate(call.result)])
 
 
-def _transpose(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _transpose(call: Call, module: Any, values: Values) -> Any:
     return call.data(values).permute(call.permutation)
 
 
@@ -185,7 +189,7 @@ def _axis_apart(call: Call, default: int = 0) -> int:
     return axis
 
 
-def _gather(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _gather(call: Call, module: Any, values: Values) -> Any:
     """A state or direction of a recurrent node, a step of a sequence, a choice of features."""
     x, axis, at = call.data(values), _axis_apart(call), call.number(1)
     if isinstance(at, int):
@@ -193,7 +197,7 @@ def _gather(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return x[tuple(torch.tensor(at) % x.shape[axis] if each == axis else slice(None) for each in range(axis + 1))]
 
 
-def _slice(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _slice(call: Call, module: Any, values: Values) -> Any:
     """Slice, before opset 10 with attributes; a negative step goes back."""
     x = call.data(values)
     starts, ends = call.option("starts", call.number(1)), call.option("ends", call.number(2))
@@ -211,12 +215,12 @@ def _slice(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return x
 
 
-def _split(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _split(call: Call, module: Any, values: Values) -> Any:
     axis = _axis_apart(call)
     return call.data(values).split([call.graph.shapes[name][axis] for name in call.node.outputs], axis)
 
 
-def _concat(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _concat(call: Call, module: Any, values: Values) -> Any:
     axis = call.option("axis", 0) % (len(call.result) - call.extra) + call.extra
     batch, like = call.batch[call.node.outputs[0]], next(values[name] for name in call.node.inputs if name in values)
     if axis == batch:
@@ -234,7 +238,7 @@ def _beside(part: Any, like: Any, batch: int, extra: int) -> Any:
     return part.narrow(batch, 0, 1).expand([like.shape[batch] if axis == batch else -1 for axis in range(part.ndim)])
 
 
-def _pad(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _pad(call: Call, module: Any, values: Values) -> Any:
     """Pad by a constant, or by values of the edges, reflected or repeated."""
     x, mode = call.data(values), call.option("mode", "constant")
     given, value = call.option("pads", call.number(1)), call.option("value", call.number(2)) or 0.0
@@ -259,19 +263,19 @@ def _pad(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return x
 
 
-def _expand(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _expand(call: Call, module: Any, values: Values) -> Any:
     batch = call.batch[call.node.outputs[0]]
     return call.operand(values, 0).expand([-1 if axis == batch else size for axis, size in enumerate(call.result)])
 
 
-def _tile(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _tile(call: Call, module: Any, values: Values) -> Any:
     repeats = [1] * call.extra + call.number(1)
     if repeats[call.batch[call.node.inputs[0]]] != 1:
         raise call.node.refused("it must leave the batch whole, not repeat it; repeat other axes")
     return call.data(values).repeat(repeats)
 
 
-def _add(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _add(call: Call, module: Any, values: Values) -> Any:
     node = call.node
     for name in node.inputs:
         source = next((each for each in call.graph.nodes if name in each.outputs), None)
@@ -282,16 +286,16 @@ def _add(call: Call, module: Any, values: dict[str, Any]) -> Any:
 
 def _operands(function: Callable[[Any, Any], Any]) -> Operator:
     """The operator that joins all its inputs, constants among them, from the first on."""
-    def joined(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    def joined(call: Call, module: Any, values: Values) -> Any:
         return reduce(function, (call.operand(values, number) for number in range(len(call.node.inputs))))
     return joined
 
 
-def _mean(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _mean(call: Call, module: Any, values: Values) -> Any:
     return _operands(torch.add)(call, module, values) / len(call.node.inputs)
 
 
-def _bounded(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _bounded(call: Call, module: Any, values: Values) -> Any:
     """The maximum or minimum of data and a number."""
     largest, names = call.node.op == "Max", call.node.inputs
     ends = [float(call.graph.constants[name].item()) for name in names
@@ -302,7 +306,7 @@ def _bounded(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return _operands(torch.maximum if largest else torch.minimum)(call, module, values)
 
 
-def _where(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _where(call: Call, module: Any, values: Values) -> Any:
     if call.node.inputs[0] in values:
         raise call.node.refused("its condition must be a constant, not depend on the data; compute it beforehand")
     one, other = call.operand(values, 1), call.operand(values, 2)
@@ -310,7 +314,7 @@ def _where(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return one * chosen + other * (1 - chosen)
 
 
-def _reduced(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _reduced(call: Call, module: Any, values: Values) -> Any:
     x, axes, keep = call.data(values), call.axes(), bool(call.option("keepdims", 1))
     if not axes and call.option("noop_with_empty_axes", 0):
         return x
@@ -322,7 +326,7 @@ def _reduced(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return function(tuple(axes), keepdim=keep)
 
 
-def _softmax(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _softmax(call: Call, module: Any, values: Values) -> Any:
     function = functional.softmax if call.node.op == "Softmax" else functional.log_softmax
     opset = next(each.version for each in call.graph.proto.opset_import if not each.domain)
     rank, axis = len(call.result), call.axis(-1 if opset >= 13 else 1)
@@ -331,14 +335,14 @@ def _softmax(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return function(call.data(values), dim=axis)
 
 
-def _hard_sigmoid(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _hard_sigmoid(call: Call, module: Any, values: Values) -> Any:
     slope, middle = call.option("alpha", 0.2), call.option("beta", 0.5)
     if np.allclose((slope, middle), HARD_SIGMOID, rtol=1e-5):
         return functional.hardsigmoid(call.data(values))
     return torch.clamp(call.data(values) * slope + middle, 0.0, 1.0)
 
 
-def _clip(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _clip(call: Call, module: Any, values: Values) -> Any:
     """A clip, or a quantizer."""
     if module is not None:
         return module(call.data(values))
@@ -348,14 +352,14 @@ def _clip(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return call.data(values) if low is None and high is None else torch.clamp(call.data(values), low, high)
 
 
-def _selu(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _selu(call: Call, module: Any, values: Values) -> Any:
     alpha, gamma = (call.option(name, default) for name, default in zip(("alpha", "gamma"), SELU, strict=True))
     if np.allclose((alpha, gamma), SELU, rtol=1e-6):
         return functional.selu(call.data(values))
     return functional.elu(call.data(values), alpha) * gamma
 
 
-def _prelu(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _prelu(call: Call, module: Any, values: Values) -> Any:
     """One slope is a leaky ReLU; else each value, or channel, has its own: a · x + (1 - a) · relu(x)."""
     x, slopes = call.data(values), call.operand(values, 1)
     if call.node.inputs[1] in values:

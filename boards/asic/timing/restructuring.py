@@ -6,7 +6,6 @@ that what comes out equals what went in.
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from circulant.boards.asic.buffers import BUFFER, FANOUT
 from circulant.boards.asic.cells.library import Library
@@ -14,6 +13,7 @@ from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.mapping import Settings, avoided, ties, yosys
 from circulant.boards.asic.memories import INSTANCE
 from circulant.boards.asic.netlist import Instance, Net, Netlist
+from circulant.boards.yosys_json import Module
 from circulant.sim.refusal import ToolError
 
 __all__ = ["EFFORTS", "cone", "restructured"]
@@ -118,8 +118,7 @@ def _border(netlist: Netlist, library: Library, gates: set[str]) -> tuple[list[i
             sorted(net for net in made & outside if isinstance(net, int)))
 
 
-def _replace(netlist: Netlist, gates: set[str], inputs: Sequence[int], outputs: Sequence[int], module: dict[str, Any]
-             ) -> int:
+def _replace(netlist: Netlist, gates: set[str], inputs: Sequence[int], outputs: Sequence[int], module: Module) -> int:
     """Put the cells of a module in the place of gates."""
     fresh = netlist.fresh()
     nets: dict[int | str, Net] = dict(zip(module["ports"]["i"]["bits"], inputs, strict=True))

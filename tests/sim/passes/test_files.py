@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from circulant.sim.kinds.registry import layer_from_json
+from circulant.sim.kinds.registry import layer_as_json, layer_from_json
 from circulant.sim.passes.bases import activations, layer_arrays
-from circulant.sim.passes.files import integers, layer_as_json
+from circulant.sim.passes.files import integers
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
 
