@@ -11,10 +11,8 @@ from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.array.schedules.merged import placed
 from circulant.sim.golden.stages import Stage
-from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.cell import RecurrentLayer
 from circulant.sim.kinds.linear import Linear
-from circulant.sim.kinds.lstm import Lstm
-from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.kinds import leaves
 
@@ -26,7 +24,7 @@ PORTS = {"27x18": (27, 18), "25x18": (25, 18)}
 """Bits of the factors of a DSP block that may make two products, by the words of ``hardware.dsp_packing``: of a DSP48E2
 (UltraScale), of a DSP48E1 (7 series)."""
 
-Simple = Linear | Gru | Lstm | Rnn
+Simple = Linear | RecurrentLayer
 """A layer with one array."""
 
 

@@ -1,5 +1,7 @@
-"""The registry of the kinds of layers: a kind is its file in this folder, and its line here."""
+"""The registry of the kinds of layers: each file of this folder that has a ``KIND``."""
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from circulant.sim.files.schema import Choice, Rule, Table
@@ -10,33 +12,9 @@ from circulant.sim.shape.kinds import unknown
 
 __all__ = ["KINDS", "entries", "entry", "layer_as_json", "layer_from_json"]
 
-KINDS: dict[str, Kind] = {name: import_module(f"circulant.sim.kinds.{name}").KIND for name in (
-    "linear",
-    "gru",
-    "lstm",
-    "rnn",
-    "conv",
-    "pool",
-    "flatten",
-    "scale",
-    "activation",
-    "over_time",
-    "argmax",
-    "add",
-    "concat",
-    "reverse",
-    "product",
-    "difference",
-    "maximum",
-    "minimum",
-    "slice",
-    "norm",
-    "taps",
-    "blend",
-    "decay",
-    "gate",
-    "repeat",
-)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for each in iter_modules([str(Path(__file__).parent)]) if f"{__package__}.{each.name}" != __name__
+    and (kind := getattr(import_module(f"{__package__}.{each.name}"), "KIND", None))}
 """By the name that a kind has in files and messages."""
 
 

@@ -22,7 +22,7 @@ HARD_SIGMOID = (1 / 6, 0.5)
 
 
 Values = Mapping[str, torch.Tensor]
-"""What is computed from the data so far, by the names of tensors."""
+"""Tensors computed from the data so far, by their names."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,7 @@ def test_the_hash_of_version_4_is_that_of_the_release():
     (lambda body: body["layers"][1]["body"][0]["product"].update(block_size=4),
      "field 'layers[1].body[0].product.block_size' must be 2, as the other fields and the weights have it, not 4"),
     (lambda body: body["layers"][1].update(inputs=9), "field 'layers[1].inputs' must be 6, as the other fields"),
-    (lambda body: body["layers"][1].update(kind="sum"), "field 'layers[1].kind' must be 'linear', 'gru', "),
+    (lambda body: body["layers"][1].update(kind="sum"), "field 'layers[1].kind' must be 'activation', 'argmax', "),
     (lambda body: body.update(sources=[]), "field 'sources' must not be there")])
 def test_nonsense_under_a_right_hash_is_refused(change, words, tmp_path):
     write(sums(), tmp_path)

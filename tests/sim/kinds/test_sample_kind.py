@@ -1,4 +1,4 @@
-"""A kind is one file and one line of the registry: a sample kind of a file of its own goes through all of sim."""
+"""A kind is one file: a sample kind of a file of its own goes through all of sim."""
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ def linear(name, inputs, outputs):
 
 @pytest.fixture
 def registered(monkeypatch):
-    """The line of the registry."""
+    """As if its file were in the folder."""
     monkeypatch.setitem(registry.KINDS, "gain", gain.KIND)
 
 
@@ -55,10 +55,10 @@ def test_golden_survives_its_file(model, tmp_path):
     assert str(loaded).splitlines()[2].split() == ["gain", "gain", "first", "vectors", "of", "8", "values"]
 
 
-def test_without_its_line_the_registry_refuses_its_file(model, tmp_path, monkeypatch):
+def test_a_kind_that_is_not_registered_is_refused(model, tmp_path, monkeypatch):
     quantize(model, X).save(tmp_path)
     monkeypatch.delitem(registry.KINDS, "gain")
-    with pytest.raises(Refusal, match=r"field 'nodes\[1\].kind' must be 'linear', .* or 'decay', not 'gain'"):
+    with pytest.raises(Refusal, match=r"field 'nodes\[1\].kind' must be 'activation', .* or 'taps', not 'gain'"):
         Network.load(tmp_path)
 
 
