@@ -123,6 +123,9 @@ class Hardware(Table):
     dsp_packing: str = key("none", "ports of a DSP block that makes two products of narrow weights with one value of "
                            "the data; see synthesis.md. none: each product has a block of its own",
                            choices=("none", "27x18", "25x18"))
+    protection: str = key("none", "check bits of the memories of weights, biases and programs, see faults.md. parity: "
+                          "a wrong bit is flagged; secded: it is put right, and two are flagged",
+                          choices=("none", "parity", "secded"))
     bus: str = key("none", "add a wrapper with registers for a host, which also reach the port of a reloadable "
                    "design; see integration.md", choices=BUSES)
     argmax: bool = key(False, "end the network with the choice of the class: the index of the largest output, the "

@@ -10,6 +10,7 @@ from circulant.hw.array.plans import (
     simple,
     streams_of,
     with_ports,
+    with_protection,
 )
 from circulant.hw.bus.bus_top import FILE, bus_verilog
 from circulant.hw.emit.amaranth_patches import fast_elaboration
@@ -25,6 +26,7 @@ from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits, prefixes
 from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
+from circulant.sim.arith.codes import check_protection
 from circulant.sim.arith.fixed import Format
 from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
@@ -124,7 +126,7 @@ class Design:
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
              reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
              objective: str = "auto", family: str = "generic", bus: str = "none",
-             clock_gating: bool = False, dsp_packing: str = "none") -> Design:
+             clock_gating: bool = False, dsp_packing: str = "none", protection: str = "none") -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -146,6 +148,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             ASICs whose clock gates then stop their clock; results and cycles are the same. See docs/asic.md.
         dsp_packing: "27x18" or "25x18": two products of narrow weights with one value of the data are made in a DSP
             block with such ports, where their widths allow it; results and cycles are the same. See docs/synthesis.md.
+        protection: "parity" or "secded": memories of weights, biases and programs have check bits, and ports say that a
+            wrong word was read; cycles are the same. See docs/faults.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
@@ -171,6 +175,10 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         raise Refusal(f"A wrapper for a bus must be around a design with one input and one output, but network "
                       f"{network.name!r} has {len(network.inputs)} and {len(network.outputs)}; set hardware.bus to "
                       "'none'")
+    check_protection(protection)
+    if protection != "none" and reloadable:
+        raise Refusal(f"hardware.protection = {protection!r} needs fixed memories, but those of a reloadable design "
+                      "are written without check bits; set it to 'none', or hardware.reloadable to false")
     prefixes(network)
     fixed = [layer for layer in network.stages if not loadable(layer)]
     if reloadable and fixed:
@@ -183,11 +191,16 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
                                  reloadable=reloadable)
             plans, others = found[0].plans, [
-                _alternative(network, each, max_steps=max_steps, reloadable=reloadable) for each in found]
+                _alternative(network, replace(each, plans=with_protection(each.plans, protection)),
+                             max_steps=max_steps, reloadable=reloadable) for each in found]
         plans = with_ports(plans, dsp_packing)
         if dsp_packing != "none":
             require_pairs(parts(network, plans, max_steps=max_steps, reloadable=reloadable), dsp_packing, network.name)
+        plans = with_protection(plans, protection)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
+        if protection != "none" and "corrected" not in top.signature.members:
+            raise Refusal(f"hardware.protection = {protection!r} needs a recurrent, fully connected or convolutional "
+                          f"layer, but network {network.name!r} has none; set it to 'none'")
         target = VerilogTarget(PROFILES[family], clock_gating=clock_gating)
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
@@ -196,6 +209,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             top.parts, len(network.stages), levels=levels)))
         manifest |= {"resources": foretold.as_json(), "family": family, "objective": objective, "alternatives": others}
         manifest |= {"clock_gating": True} if clock_gating else {}
+        manifest |= {"protection": protection} if protection != "none" else {}
         manifest |= _dsp_blocks(counted, dsp_packing) if dsp_packing != "none" else {}
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest, counted=counted)

@@ -6,17 +6,18 @@ place in the t-th of them. So they hold for any kind of layer, schedule and bloc
 besides copies of bits is found.
 """
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.hw.array.plans import LayerPlan, PairPlan, with_ports
+from circulant.hw.array.plans import LayerPlan, PairPlan, with_ports, with_protection
 from circulant.hw.planner import Plan, plan
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.hw.top import images
+from circulant.hw.top import contents, images
+from circulant.sim.arith.codes import Bits, Code
 from circulant.sim.design import hashes, read
 from circulant.sim.golden.faults import Fault, FaultMemory, placed
 from circulant.sim.golden.network import Network
@@ -29,8 +30,6 @@ __all__ = ["Place", "Sites", "sites", "sites_of"]
 
 CHECKS = 3
 """Networks of random numbers in whose images each bit must stand at its place."""
-
-Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, order=True)
@@ -51,12 +50,14 @@ class Sites:
         numbers: for each image, (words, bits from the lowest): the number of the network's bit there, 0 where there is
             none of it.
         starts: the number of the first bit of each memory.
+        codes: of protected memories, by file name; their check bits hold nothing of the network.
     """
 
     network: Network
     images: Mapping[str, str]
     numbers: Mapping[str, NDArray[np.int64]]
     starts: Mapping[str, int]
+    codes: Mapping[str, Code] = field(default_factory=dict)
 
     def at(self, place: Place) -> Fault:
         """The flip of a network's bit that a flip of an image's bit is.
@@ -71,6 +72,9 @@ class Sites:
         if (count := len(self._places(number))) > 1:
             raise Refusal(f"Bit {place.bit} of word {place.word} of {place.image} is one of {count} copies of a bit, "
                           "so golden cannot follow its flip alone; flip all of them")
+        return self._fault(number)
+
+    def _fault(self, number: int) -> Fault:
         memory, start = max(((name, at) for name, at in self.starts.items() if at <= number), key=lambda each: each[1])
         return Fault(memory, *divmod(number - start, self.network.memories[memory].word_bits))
 
@@ -120,6 +124,29 @@ class Sites:
             raise self._absent(lost[0])
         return texts
 
+    def remaining(self, texts: Mapping[str, str]) -> list[Fault]:
+        """The faults that decoders of protected memories leave of wrong bits in images: golden with these computes
+        what the circuit does.
+
+        Parameters:
+            texts: of images with wrong bits, by file name, as `faulted` and `flipped` give them.
+
+        Raises:
+            Refusal: when a bit is left that golden does not have, or one of several copies alone.
+        """
+        numbers: set[int] = set()
+        for image, text in texts.items():
+            wrong = _bits(text) ^ _bits(self.images[image])
+            if code := self.codes.get(image):  # Its decoder does to a word what it does to the wrong bits alone.
+                wrong[:, :code.width], wrong[:, code.width:] = code.decode(wrong[:, :code.bits]).data, False
+            for word, bit in np.argwhere(wrong).tolist():
+                place = Place(image, word, bit)
+                number = self._require(place)
+                if not number:
+                    self.at(place)
+                numbers.add(number)
+        return [self._fault(number) for number in sorted(numbers)]
+
     def flipped(self, places: Sequence[Place]) -> dict[str, str]:
         """The texts of the images that flips of their bits change, whatever these hold.
 
@@ -153,10 +180,11 @@ class Sites:
                 "other": int((every == 0).sum())}
 
 
-def sites(network: Network, plans: Sequence[Plan]) -> Sites:
+def sites(network: Network, plans: Sequence[Plan], protection: str = "none") -> Sites:
     """
     Parameters:
-        plans: of the design, as `circulant.hw.design.generate` made it with them.
+        plans: of the design, as `circulant.hw.design.generate` made it with them, without its protection.
+        protection: of its memories.
 
     Raises:
         Refusal: when images hold anything that depends on weights or biases but copies of their bits, or multipliers
@@ -189,7 +217,16 @@ def sites(network: Network, plans: Sequence[Plan]) -> Sites:
     if wrong:
         raise Refusal(f"Memory images must hold bits of weights and biases as they are, but {', '.join(sorted(wrong))} "
                       "holds numbers made of them; golden cannot follow faults there")
-    return Sites(network, own, found, starts)
+    if protection == "none":
+        return Sites(network, own, found, starts)
+    plain = {each.file: each.width for each in contents(network, plans)}
+    guarded = contents(network, with_protection(plans, protection))
+    codes = {each.file: Code(plain[each.file], protection) for each in guarded if each.width > plain[each.file]}
+    coded = {each.file: each.text for each in guarded}
+    for image in codes:
+        more = np.size(_bits(coded[image]), 1) - np.size(found[image], 1)
+        found[image] = np.pad(found[image], ((0, 0), (0, more)))
+    return Sites(network, coded, found, starts, codes)
 
 
 def sites_of(folder: str | Path, network: Network, *, multipliers: int, streams: int = 1,
@@ -207,7 +244,7 @@ def sites_of(folder: str | Path, network: Network, *, multipliers: int, streams:
                  reloadable="configuration" in manifest)
     if "dsp_packing" in manifest:
         plans = with_ports(plans, manifest["dsp_packing"])
-    found = sites(network, plans)
+    found = sites(network, plans, manifest.get("protection", "none"))
     given = {name: text.encode() for name, text in found.images.items()}
     if manifest["network"] != network.hash or hashes(given) != {name: manifest["files"][name]
                                                                 for name in manifest["images"]}:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from circulant.hw.arith.straight_lines import straight
-from circulant.hw.array.plans import Plan, rebound, with_ports
+from circulant.hw.array.plans import Plan, rebound, with_ports, with_protection
 from circulant.hw.planner import plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
@@ -20,11 +20,13 @@ _KNOWN: dict[Any, Sequence[Plan]] = {}
 
 
 def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-             objective: str = "throughput", reloadable: bool = False, packing: str = "none") -> list[Plan]:
+             objective: str = "throughput", reloadable: bool = False, packing: str = "none",
+             protection: str = "none") -> list[Plan]:
     """The plans of a network, as `circulant.hw.planner.plan`, found once in a process.
 
     Parameters:
         packing: in `circulant.hw.array.plans.PORTS`, or "none".
+        protection: of memories, one of `circulant.sim.arith.codes.PROTECTIONS`.
 
     Raises:
         Refusal: as `circulant.hw.planner.plan`.
@@ -33,7 +35,7 @@ def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: in
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels, objective=objective,
                            reloadable=reloadable)
-    plans = with_ports(rebound(_KNOWN[key], network.stages), packing)
+    plans = with_protection(with_ports(rebound(_KNOWN[key], network.stages), packing), protection)
     return [_bound(each, layer) for each, layer in zip(plans, network.stages, strict=True)]
 
 

@@ -40,6 +40,8 @@ MEANINGS = {
     "s_axi_rready": "bus: the answer to a read is taken",
     "overflow": "a sequence was too long and has been cut; stays set until reset",
     "malformed": "s_axis_tlast came at a wrong beat; stays set until reset",
+    "corrected": "a wrong word of a memory was read and put right, in each cycle in which one was",
+    "uncorrected": "a word with wrong bits was read from a memory and could not be put right; stays set until reset",
     "cfg_addr": "configuration: word address",
     "cfg_wdata": "configuration: word to write",
     "cfg_we": "configuration: write in this cycle",

@@ -1,15 +1,18 @@
 """The accelerator: the graph of the layers between AXI4-Stream ports, one for each of its inputs and outputs."""
 import math
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.decoder import FAULTS, faults_of, watches
 from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import sharings, streams_of
 from circulant.hw.array.shared_array import SharedArray
-from circulant.hw.emit.image import texts
+from circulant.hw.emit.image import Image, texts
 from circulant.hw.emit.target import Platform, separate_module
 from circulant.hw.kinds.conv.plan import ConvPlan
 from circulant.hw.kinds.registry import KINDS
@@ -28,7 +31,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
 from circulant.sim.refusal import Refusal
 
-__all__ = ["KINDS", "Top", "container_bits", "images", "prefixes"]
+__all__ = ["KINDS", "Top", "container_bits", "contents", "images", "prefixes"]
 
 CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}
 """Members of the configuration port."""
@@ -193,6 +196,7 @@ class Top(wiring.Component):
         overflow: only where sequences are cut.
         malformed: not for sequences of vectors of one beat.
         cfg_addr … cfg_rvalid: the configuration port, see `Config`.
+        corrected, uncorrected: of protected memories.
     """
 
     meanings = MEANINGS
@@ -222,6 +226,7 @@ class Top(wiring.Component):
             **({"overflow": Out(1)} if limited else {}),
             **({"malformed": Out(1)} if any(each.frame is not None for each in self.entries) else {}),
             **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
+            **({"corrected": Out(1), "uncorrected": Out(1)} if watches((*self.units, *self.shared)) else {}),
         })
 
     @property
@@ -247,7 +252,12 @@ class Top(wiring.Component):
     @property
     def images(self) -> dict[str, str]:
         """Texts of the memory images by file name, those that elaboration collects."""
-        return texts([image for unit in (*self.units, *self.shared) for image in unit.images])
+        return texts(self.contents)
+
+    @property
+    def contents(self) -> list[Image]:
+        """The memories with given contents."""
+        return [image for unit in (*self.units, *self.shared) for image in unit.images]
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -279,6 +289,10 @@ class Top(wiring.Component):
             each.connect(m, self, tail)
         if self.config is not None:
             self._configure(m, self.config, heads[0], between)
+        if "corrected" in self.signature.members:
+            seen = Signal(FAULTS)
+            m.d.comb += seen.eq(reduce(or_, faults_of((*units, *self.shared))))
+            m.d.sync += [self.corrected.eq(seen[0]), self.uncorrected.eq(self.uncorrected | seen[1])]
         return m
 
     def _wire(self, m: Module, platform: Platform
@@ -350,5 +364,10 @@ class Top(wiring.Component):
 
 def images(network: Network, plans: Sequence[Plan]) -> dict[str, str]:
     """Texts of all memory images of a network by file name, without an elaboration."""
+    return texts(contents(network, plans))
+
+
+def contents(network: Network, plans: Sequence[Plan]) -> list[Image]:
+    """The memories with given contents of a network, without an elaboration."""
     with unelaborated():
-        return Top(network, plans).images
+        return Top(network, plans).contents

@@ -10,7 +10,7 @@ from typing import Any
 
 from circulant.sim.configuration import WORD, Configuration, Window
 
-__all__ = ["AXI4_LITE", "BUSES", "IDENTIFICATION", "REGISTERS", "TABLE_VERSION", "BusField", "BusRegister",
+__all__ = ["AXI4_LITE", "BUSES", "GUARDED", "IDENTIFICATION", "REGISTERS", "TABLE_VERSION", "BusField", "BusRegister",
            "RegisterMap", "register"]
 
 AXI4_LITE = "axi4-lite"
@@ -86,7 +86,14 @@ REGISTERS = (
     BusRegister("control", 0x3C, "commands", (
         _flag("soft_reset", 0, "w1s", "resets the core for four cycles of clk; weights that were loaded stay"),)),
 )
-"""All registers, by offset."""
+"""The registers of every design, by offset."""
+
+GUARDED = (
+    _whole("corrected", 0x40, "cycles since the reset of clk in which a wrong word of a memory was put right"),
+    BusRegister("uncorrected", 0x44, "what could not be put right", (
+        _flag("uncorrected", 0, "r", "a word of a memory was read with wrong bits; a reset clears it"),)),
+)
+"""Those behind them of a design with protected memories."""
 
 
 def register(name: str) -> BusRegister:
@@ -110,14 +117,24 @@ class RegisterMap:
     registers: tuple[BusRegister, ...] = REGISTERS
 
     @classmethod
-    def of(cls, configuration: Configuration | None) -> "RegisterMap":
+    def of(cls, configuration: Configuration | None, *, guarded: bool = False) -> "RegisterMap":
         """The map of a design with a configuration port, or without one: the port lies behind the registers, at a
-        multiple of its size, a power of two."""
+        multiple of its size, a power of two.
+
+        Parameters:
+            guarded: whether memories are protected.
+        """
+        registers = REGISTERS + (GUARDED if guarded else ())
         if configuration is None:
-            return cls()
+            return cls(registers=registers)
         end = 4 * max((window.first + window.size for window in configuration.windows), default=16)
         base = max(LEAST, 1 << (end - 1).bit_length())
-        return cls(base, base.bit_length(), configuration.windows)
+        return cls(base, base.bit_length(), configuration.windows, registers)
+
+    @property
+    def guarded(self) -> bool:
+        """Whether memories are protected."""
+        return len(self.registers) > len(REGISTERS)
 
     def address(self, word: int) -> int:
         """The byte address of a word of the configuration port."""
@@ -131,4 +148,4 @@ class RegisterMap:
     def from_manifest(cls, manifest: Mapping[str, Any]) -> "RegisterMap":
         """The map of a design by what its manifest says."""
         found = manifest.get("configuration")
-        return cls.of(None if found is None else Configuration.from_json(found))
+        return cls.of(None if found is None else Configuration.from_json(found), guarded="protection" in manifest)

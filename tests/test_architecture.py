@@ -252,6 +252,7 @@ WITHOUT_A_SOURCE = {
     "tests/hw/test_bidirectional_proofs.py",  # The same of units for both directions, which are several files.
     "tests/hw/test_circuit.py",   # The simulation in which these tests run, beside Amaranth's.
     "tests/hw/test_cnn.py",       # Random networks over images.
+    "tests/hw/test_protection.py",  # Designs whose memories have check bits, of all kinds.
     "tests/hw/test_random.py",    # Random layers through all units.
 }
 

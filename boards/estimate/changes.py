@@ -142,7 +142,7 @@ def _device(network: Network, device: Device, options: Options) -> Iterator[Chan
         try:
             plans = plans_of(network, options.multipliers, streams=options.streams, levels=options.levels,
                              objective=options.objective, reloadable=options.reloadable,
-                             packing=options.dsp_packing)
+                             packing=options.dsp_packing, protection=options.protection)
         except Refusal:
             return
     for each in _ranked(others, device):

@@ -38,6 +38,7 @@ class Options:
     max_steps: int = 128
     reloadable: bool = False
     dsp_packing: str = "none"
+    protection: str = "none"
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def estimate(network: Network, device: Device, options: Options | None = None) -
     options = options or Options()
     given = options.multipliers or _all(network, device, options)
     plans = plans_of(network, given, streams=options.streams, levels=options.levels, objective=options.objective,
-                     reloadable=options.reloadable, packing=options.dsp_packing)
+                     reloadable=options.reloadable, packing=options.dsp_packing, protection=options.protection)
     return estimated(network, plans, device, options, given)
 
 

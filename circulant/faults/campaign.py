@@ -42,6 +42,7 @@ class Plan:
         rates, draws: bit error rates, and the draws at each.
         singles: draws of one fault.
         seed: of the first draw; the n-th has n more.
+        protection: of the memories, see `circulant.sim.golden.faults.draw`.
     """
 
     memories: tuple[str, ...] = ()
@@ -50,13 +51,13 @@ class Plan:
     draws: int = 0
     singles: int = 0
     seed: int = 0
+    protection: str = "none"
 
     def drawn(self) -> "list[Draw]":
         """All draws: no fault, single ones, then rate by rate."""
-        return [Draw(self.memories, self.kind, 0.0, self.seed),
-                *(Draw(self.memories, self.kind, None, self.seed + n) for n in range(self.singles)),
-                *(Draw(self.memories, self.kind, rate, self.seed + n) for rate in self.rates
-                  for n in range(self.draws))]
+        each = partial(Draw, self.memories, self.kind, protection=self.protection)
+        return [each(0.0, self.seed), *(each(None, self.seed + n) for n in range(self.singles)),
+                *(each(rate, self.seed + n) for rate in self.rates for n in range(self.draws))]
 
 
 class Draw(NamedTuple):
@@ -66,17 +67,18 @@ class Draw(NamedTuple):
     kind: str
     rate: float | None
     seed: int
+    protection: str = "none"
 
     def faults(self, network: Network) -> tuple[Any, ...]:
         return network.draw_faults(rate=self.rate, count=1 if self.rate is None else None, seed=self.seed,
-                                   memories=self.memories or None, kind=self.kind)
+                                   memories=self.memories or None, kind=self.kind, protection=self.protection)
 
 
 class Scored(NamedTuple):
     """A draw, and what it does to the test set.
 
     Members:
-        faults: how many.
+        faults: how many; of protected memories those that are left.
         score: the metric.
         wrong: the share of samples with another output in any bit.
         where: of a single fault its memory, word and bit.
@@ -108,7 +110,7 @@ def _scored(folder: Path, draws: Sequence[Draw]) -> list[Scored]:
         outputs = other.run_integers(vectors.inputs, vectors.lengths)
         wrong = (outputs != vectors.outputs).reshape(len(outputs), -1).any(1).mean()
         value = score(other, Vectors(vectors.inputs, outputs, other.hash, vectors.lengths), data)
-        where = None if draw.rate is not None else (faults[0].memory, faults[0].word, faults[0].bit)
+        where = None if draw.rate is not None or not faults else (faults[0].memory, faults[0].word, faults[0].bit)
         found.append(Scored(draw, len(faults), float(value), float(wrong), where))
     return found
 
@@ -151,9 +153,9 @@ def _read(path: Path, sha: str) -> Iterator[Scored]:
     with suppress(FileNotFoundError):
         for line in path.read_text("utf-8").splitlines():
             with suppress(ValueError, TypeError):
-                network, (memories, kind, rate, seed), faults, score, wrong, where = json.loads(line)
+                network, (memories, kind, rate, seed, *protection), faults, score, wrong, where = json.loads(line)
                 if network == sha:
-                    yield Scored(Draw(tuple(memories), kind, rate, seed), faults, score, wrong,
+                    yield Scored(Draw(tuple(memories), kind, rate, seed, *protection), faults, score, wrong,
                                  where and tuple(where))
 
 
@@ -164,17 +166,20 @@ class Simulated(NamedTuple):
         runs, equal: with faults that golden has too, and those of which every word is golden's.
         ends: of runs with one wrong bit in what golden does not follow, programs and tables, how many ended how.
         other_bits: how many such bits there are.
+        detected: of all runs, those in which protected memories said that a word was wrong.
     """
 
     runs: int
     equal: int
     ends: dict[str, int]
     other_bits: int
+    detected: int
 
 
 def played(run: Run, plan: Plan, count: int, others: int, show: Show = silent) -> Simulated:
     """The circuit of a run with the faults of ``count`` draws, single ones and those at each rate in turn, beside
-    golden with the same; and with one wrong bit each in ``others`` bits of images that golden does not follow.
+    golden with the same, or with what decoders of protected memories leave of them; and
+    with one wrong bit each in ``others`` bits of images that golden does not follow.
 
     Raises:
         Refusal: when the run has no design, or as `circulant.hw.faults.sites`.
@@ -192,19 +197,24 @@ def played(run: Run, plan: Plan, count: int, others: int, show: Show = silent) -
                      streams=run.experiment.hardware.streams, levels=levels(run.experiment))
     bench = FaultBench.of(run.path("hardware"), few,
                           progress=lambda stage, done, total: show("compiling Verilog", 0, 0))
-    rates, equal, total = (None, *plan.rates), 0, count + others
+    rates, equal, detected, total = (None, *plan.rates), 0, 0, count + others
     for n in range(count):
         show("simulating", n, total)
         draw = Draw(plan.memories, plan.kind, rates[n % len(rates)], plan.seed + n)
         faults = draw.faults(network)
-        expected = network.with_faults(faults).run_integers(few.inputs, few.lengths)
-        equal += not bench.play(sites.faulted(faults), expected).differing
+        texts = sites.faulted(faults)
+        left = sites.remaining(texts) if sites.codes else faults
+        found = bench.play(texts, network.with_faults(left).run_integers(few.inputs, few.lengths))
+        equal += not found.differing
+        detected += found.said
     free = [Place(image, int(word), int(bit)) for image, found in sites.numbers.items()
             for word, bit in np.argwhere(found == 0) if not image.split("_weights")[1:]]
     ends = dict.fromkeys(ENDS, 0)
     chosen = np.random.default_rng(plan.seed).choice(len(free), min(others, len(free)), replace=False)
     for n, at in enumerate(chosen.tolist()):
         show("simulating", count + n, total)
-        ends[bench.play(sites.flipped([free[at]])).end] += 1
+        found = bench.play(sites.flipped([free[at]]))
+        ends[found.end] += 1
+        detected += found.said
     show("simulating", total, total)
-    return Simulated(count, equal, ends, len(free))
+    return Simulated(count, equal, ends, len(free), detected)

@@ -14,6 +14,7 @@ from circulant.extras import TRAINING, extras
 from circulant.progress import Bars
 from circulant.run.run_folder import Run, require
 from circulant.sim import artifact, metrics
+from circulant.sim.arith.codes import PROTECTIONS, Code
 from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sim.golden.faults import KINDS, check_rate, chosen
 from circulant.sim.refusal import Refusal
@@ -35,6 +36,8 @@ RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
               help="Memory with faults, or part of its name, such as gru, recurrent_product or bias; may be repeated.  "
                    "[default: all weights]")
 @click.option("--kind", type=click.Choice(KINDS), default="flip", show_default=True, help="Kind of the faults.")
+@click.option("--protection", type=click.Choice(PROTECTIONS), default="none", show_default=True,
+              help="Check bits of the memories, in which bits are wrong, too.")
 @click.option("--margin", type=float, default=0.05, show_default=True,
               help="Margin of error of shares of single faults, from which their number follows.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence of all intervals.")
@@ -48,8 +51,8 @@ RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 @JOBS
 @JSON
 def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories: tuple[str, ...], kind: str,
-           draws: int, margin: float, confidence: float, simulate: int, programs: int, seed: int, jobs: int,
-           as_json: bool) -> int:
+           protection: str, draws: int, margin: float, confidence: float, simulate: int, programs: int, seed: int,
+           jobs: int, as_json: bool) -> int:
     """Draw wrong bits in the memories of a quantized run, and measure the metric of the test set with them.
 
     Draws at bit error rates give the metric with its interval; single faults, as many as margin and confidence ask for,
@@ -76,9 +79,9 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
         check_rate(rate)
     network = network_of(run, quantized)
     among = chosen(network, memories or None)
-    bits = sum(each.bits for each in among.values())
-    plan = Plan(memories, kind, rates=rates or RATES, draws=draws,
-                singles=sampling.sample_size(bits, margin, confidence), seed=seed)
+    bits = sum(each.words * Code(each.word_bits, protection).bits for each in among.values())
+    singles = sampling.sample_size(bits, margin, confidence) if protection != "secded" else 0  # All are put right.
+    plan = Plan(memories, kind, rates=rates or RATES, draws=draws, singles=singles, seed=seed, protection=protection)
     target = out or folder / "faults"
     with Bars(Console(stderr=True)) as bars:
         found = campaign(run, plan, target / "draws.jsonl", jobs=jobs, show=bars)
@@ -104,6 +107,8 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
              for what, row in said]
     if simulated is not None:
         words.append(f"{simulated.equal} of {simulated.runs} simulated runs equal the golden model with their faults")
+        if simulated.detected:
+            words.append(f"{simulated.detected} runs in which memories said that a word was wrong")
         if programs:
             words.append("one wrong bit in a program or table: " + ", ".join(
                 f"{count} {end}" for end, count in simulated.ends.items()))

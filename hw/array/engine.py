@@ -11,6 +11,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from circulant.hw.arith.decoder import tell, watched
 from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.banks import Banks
 from circulant.hw.array.dispatch import Dispatch, under_way
@@ -44,6 +45,7 @@ class Engine(wiring.Component):
         own: see `Banks`.
         o: rows of each chain, see `chain_output`.
         array: where the array is shared, see `array_port`.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
         steps, fetched, ends, skipped, leaves, busy, turn, resuming, restart, resume: see `Dispatch`.
     """
 
@@ -61,6 +63,7 @@ class Engine(wiring.Component):
             "o": Out(chain_output(program.whole)).array(program.shape.chains),
             **({"array": Out(array_port(program.whole))} if program.whole is not program else {}),
             **self._under_way.members,
+            **watched(program.shape.protection),
         })
 
     def rows(self, m: Module, *, stage: int) -> RowBuffers:
@@ -77,6 +80,8 @@ class Engine(wiring.Component):
         array, chains = self._array(m)
         m.submodules.sequencer = sequencer = Sequencer(
             program, depth=max(2, shape.depth), most=shape.most, image=f"{self._name}_program")
+
+        tell(m, self, sequencer, array)
 
         # Vectors in, commands, issues, rows out.
         connect(m, wiring.flipped(self.i), banks.i)

@@ -11,6 +11,7 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.decoder import Watch, watched
 from circulant.hw.array.issue import SPECTRA, issues_of
 from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency, tree_latency
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
@@ -60,7 +61,7 @@ def weight_image(name: str, program: Program, row: int, column: int) -> Image:
     """The spectra that a lane multiplies with, a block for each issue."""
     shape = row_shape(program)
     return Image(packed(program.weights(row, column), shape.weight_width), shape.k * shape.weight_width,
-                 f"{name}_weights_{row}_{column}")
+                 f"{name}_weights_{row}_{column}").coded(program.shape.protection)
 
 
 def array_images(name: str, program: Program) -> list[Image]:
@@ -97,6 +98,7 @@ class LaneArray(wiring.Component):
         second: the step of the group is every second one.
         spectra: spectra of the group that was issued `SPECTRA` cycles before.
         o: rows of each chain, see `chain_output`.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, *, name: str, program: Program, config: Config | None = None) -> None:
@@ -115,6 +117,7 @@ class LaneArray(wiring.Component):
                 "second": In(1),
                 "spectra": In(data.ArrayLayout(spectrum, shape.columns)),
                 "o": Out(chain_output(program)).array(shape.chains),
+                **watched(shape.protection),
             }
         )
 
@@ -133,8 +136,10 @@ class LaneArray(wiring.Component):
             self._gate(m, rows, lives, load)
         self._multiply(m, rows, operands, phase)
         self._accumulate(m, rows.all, load, phase)
-        self._weights(m, rows, lives)
+        watch = Watch(m, platform, self._program.shape.protection)
+        self._weights(m, rows, lives, watch)
         self._drain(m, rows.all, load)
+        watch.tell(self, *self._chains)
         return m
 
     def _operands(self, m: Module) -> tuple[Signal, Value]:
@@ -213,17 +218,19 @@ class LaneArray(wiring.Component):
             if r + self._program.shape.chains < len(rows):
                 m.d.comb += lanes.chain.eq(rows[r + self._program.shape.chains].sums)
 
-    def _weights(self, m: Module, rows: _Rows, lives: Lives) -> None:
+    def _weights(self, m: Module, rows: _Rows, lives: Lives, watch: Watch) -> None:
         """The memory of each lane, and a register behind it."""
         issue, shape = self.issue, self._program.shape
-        enable = lives.at(0)
+        enable, bits = lives.at(0), self.row.k * self.row.weight_width
+        counts = watch.later(issue.valid, 1, name="counts")
         for r in shape.lane_rows:
             unit, one = rows.halves.get(r, (rows.all[r], 0))
             taken = unit.w[one] if r in rows.halves and r not in shape.shared else unit.w
             for c in range(shape.columns):
                 image = weight_image(self._name, self._program, r, c)
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
-                weights = when(m, rom.data, len(rom.data), kept=True, name=f"weights_{r}_{c}_1", enable=lives.at(1))
+                word = watch.read(rom.data, bits, when=counts, name=f"weights_{r}_{c}")
+                weights = when(m, word, bits, kept=True, name=f"weights_{r}_{c}_1", enable=lives.at(1))
                 m.d.comb += [rom.en.eq(1 if enable is None else enable), rom.addr.eq(issue.weight),
                              Value.cast(taken[c]).eq(weights)]
 

@@ -100,7 +100,7 @@ class LineBufferShape:
         layer: the golden layer.
         positions, blocks: of the kernel and of a pixel, that the array takes in a cycle; their product is the columns
             of the array.
-        rows, chains, fold: of the array.
+        rows, chains, fold, protection: of the array.
 
     Members:
         pixels: that come and leave side by side.
@@ -112,6 +112,7 @@ class LineBufferShape:
     rows: int
     chains: int
     fold: int = 1
+    protection: str = "none"
     pixels: ClassVar[int] = 1
 
     @property
@@ -126,7 +127,7 @@ class LineBufferShape:
 
     @property
     def array(self) -> ArrayShape:
-        return ArrayShape(self.rows, self.row_columns, self.chains, self.fold)
+        return ArrayShape(self.rows, self.row_columns, self.chains, self.fold, protection=self.protection)
 
     @property
     def turns(self) -> tuple[int, int]:

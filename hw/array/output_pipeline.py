@@ -10,6 +10,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.decoder import Watch, watched
 from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.program import Program
@@ -80,7 +81,7 @@ def chain_image(name: str, program: Program, chain: int) -> Image:
             "kind": kind, "address": matrix.places(program.shape).place(block)[1]})
         (bias,) = packed(matrix.bias[row : row + 1], width)
         words.append(matrix.scales[row] << biases + layout.size | Value.cast(route).value << biases | bias)
-    return Image(words, chain_width(program), f"{name}_chain{chain}")
+    return Image(words, chain_width(program), f"{name}_chain{chain}").coded(program.shape.protection)
 
 
 class OutputPipeline(wiring.Component):
@@ -100,6 +101,7 @@ class OutputPipeline(wiring.Component):
         holds: with ``start``: rows whose sums go on to another command do not leave.
         sums: sums of the row at the head of the drain.
         o: rows, see `chain_output`.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, *, name: str, program: Program, chain: int, sums: data.ArrayLayout,
@@ -115,7 +117,7 @@ class OutputPipeline(wiring.Component):
         super().__init__({
             "start": In(1), **({"holds": In(1)} if program.joint_gates[0] else {}),
             "number": In(range(len(program.passes))), "second": In(1), "sums": In(sums),
-            "o": Out(chain_output(program))})
+            "o": Out(chain_output(program)), **watched(program.shape.protection)})
 
     @property
     def latency(self) -> int:
@@ -153,7 +155,9 @@ class OutputPipeline(wiring.Component):
         # The row's route and biases, read so that they meet it behind the transform.
         there, late = registers(3, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
-        route, biases, scale = self._image(m, starts + slot, there, late)
+        watch = Watch(m, platform, self._program.shape.protection)
+        route, biases, scale = self._image(m, watch, (row_valid, starts + slot), there, late)
+        watch.tell(self)
         output = Signal(self.o.data.shape(), reset_less=True)
         routed = Signal(route.shape())
         live = delay(m, row_valid & ~self._held(m), there + late, name="live", reset_less=False)
@@ -217,17 +221,21 @@ class OutputPipeline(wiring.Component):
             numbers += [each[:len(s1) - 1].as_signed() for each in (s1 - s3, s1 + s2)]
         return numbers
 
-    def _image(self, m: Module, address: Value, there: int, late: int) -> tuple[data.View, Value, Value]:
+    def _image(self, m: Module, watch: Watch, asked: tuple[Value, Value], there: int, late: int
+               ) -> tuple[data.View, Value, Value]:
         """Route and biases of a row, ``there`` cycles and ``late`` more after its address; its scale, ``there`` cycles.
 
-        A scale is read a cycle earlier, into a register, as a shift follows in the cycle in which it is there.
+        A scale is read a cycle earlier, into a register, as a shift follows in the cycle in which it is there; and so
+        is what has to be decoded.
         """
         layout, width = route_layout(self._program), self._width * self._fft.k
         image = chain_image(self._name, self._program, self._chain)
         m.submodules.image = rom = Rom(**image._asdict(), config=self._config)
-        before = int(bool(_scale_bits(self._program)) and there > 1)
+        valid, address = asked
+        before = int((bool(_scale_bits(self._program)) or watch.active) and there > 1)
         m.d.comb += [rom.en.eq(1), rom.addr.eq(delay(m, address, there - 1 - before, name="address"))]
-        at = delay(m, rom.data, before, name="read")
+        at = delay(m, watch.read(rom.data, chain_width(self._program), name="image", when=watch.later(
+            valid, there - before, name="counts")), before, name="read")
         word = delay(m, at, late, name="word")
         return data.View(layout, word[width:width + layout.size]), word[:width], at[width + layout.size:]
 

@@ -14,6 +14,7 @@ from circulant.hw.array.sequencer import program_image, program_word
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.profile import GENERIC, Piece, Profile
 from circulant.hw.stream.pipeline import Queue
+from circulant.sim.arith.codes import Code
 
 __all__ = ["Memory", "Parts", "Product", "Shared", "Transform", "array_parts", "engine_images", "engine_parts",
            "queue_memory"]
@@ -99,8 +100,9 @@ def array_parts(program: Program, *, loadable: bool = False) -> Parts:
         loadable: of a design in which they may be reloaded.
     """
     shape, row, k = program.shape, row_shape(program), program.matrices[0].product.block_size
-    found = [Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
-             Memory(shape.chains, chain_width(program), len(program.passes) * shape.slots, writable=False)]
+    weights, chain = (Code(width, shape.protection).bits for width in (k * row.weight_width, chain_width(program)))
+    found = [Memory(shape.lanes, weights, program.cycles, writable=False),
+             Memory(shape.chains, chain, len(program.passes) * shape.slots, writable=False)]
     if row.slots * row.fold > 1:
         found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
     leaving_width = max(matrix.product.product.width for matrix in program.matrices)
@@ -127,7 +129,8 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
         places = matrix.places(program.shape)
         found.memories.append(
             Memory(len(matrix.kinds) * places.banks, k * matrix.product.output.width, 2 * places.depth))
-    fixed = Parts([Memory(1, program_word(program).size, sum(map(len, program.sequences)), writable=False)])
+    words = Code(program_word(program).size, program.shape.protection).bits
+    fixed = Parts([Memory(1, words, sum(map(len, program.sequences)), writable=False)])
     return (found.loadable if loadable else found) + fixed
 
 

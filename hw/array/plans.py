@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.parts import Parts
@@ -18,7 +18,7 @@ from circulant.sim.shape.kinds import leaves
 
 __all__ = ["PORTS", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "Sharing", "Simple", "StreamPlan", "ValuesPlan",
            "rebound", "require_packing", "require_pairs", "sharings", "simple", "streams_of",
-           "with_ports"]
+           "with_ports", "with_protection"]
 
 PORTS = {"27x18": (27, 18), "25x18": (25, 18)}
 """Bits of the factors of a DSP block that may make two products, by the words of ``hardware.dsp_packing``: of a DSP48E2
@@ -203,6 +203,29 @@ def with_ports(plans: Sequence[Plan], packing: str) -> list[Plan]:
     return [other(plan) if isinstance(plan, LayerPlan)
             else replace(plan, forward=other(plan.forward), backward=other(plan.backward))
             if isinstance(plan, PairPlan) else plan for plan in plans]
+
+
+def with_protection(plans: Sequence[Plan], protection: str) -> list[Plan]:
+    """The plans with arrays whose memories of weights, biases and programs have check bits; cycles are the same.
+
+    Parameters:
+        protection: one of `circulant.sim.arith.codes.PROTECTIONS`; "none" leaves the plans as they are.
+    """
+    if protection == "none":
+        return list(plans)
+    own = {each: replace(each, shape=replace(each.shape, protection=protection)) for each in sharings(plans)}
+
+    def other(plan: Any) -> Any:
+        if isinstance(plan, PairPlan):
+            return replace(plan, forward=other(plan.forward), backward=other(plan.backward))
+        if isinstance(plan, ResidualPlan):
+            return replace(plan, body=tuple(map(other, plan.body)), shortcut=tuple(map(other, plan.shortcut)))
+        if not hasattr(plan, "shape"):
+            return plan
+        shape = replace(plan.shape, protection=protection)
+        return replace(plan, shape=shape, **({"sharing": own[plan.sharing]} if getattr(plan, "sharing", None) else {}))
+
+    return list(map(other, plans))
 
 
 def streams_of(plans: Sequence[Plan]) -> int:

@@ -5,6 +5,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.decoder import Watch, watched
 from circulant.hw.array.issue import issues_of
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.emit.image import Image
@@ -50,7 +51,7 @@ def program_image(program: Program, image: str) -> Image:
                 **{mark: getattr(issue, mark) for mark in program.marks},
                 **({"weight": address + program.place.cycles} if program.turned else {})})
             words.append(int(Value.cast(word).value))
-    return Image(words, layout.size, image)
+    return Image(words, layout.size, image).coded(program.shape.protection)
 
 
 class Sequencer(wiring.Component):
@@ -75,6 +76,7 @@ class Sequencer(wiring.Component):
         leads: where the command that follows reads both vectors: the command at work leads its step.
         grant: of a shared array: the issue is taken in this cycle.
         free: of a shared array: an issue of the next cycle that ends a pass will find the drain free.
+        faults: of a protected memory, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:
@@ -90,6 +92,7 @@ class Sequencer(wiring.Component):
             "issue": Out(issues_of(program.whole)),
             **({"leads": Out(1)} if program.turned else {}),
             **({} if program.whole is program else {"grant": In(1), "free": In(1)}),
+            **watched(program.shape.protection),
         })
 
     def elaborate(self, platform: Platform) -> Module:
@@ -107,7 +110,9 @@ class Sequencer(wiring.Component):
         accepts = Signal()
         granted = Const(1) if program.whole is program else self.grant
         chosen = self._sequence(m, given)
-        word, next_word = self._fetch(m, chosen, accepts, moves)
+        watch = Watch(m, platform, program.shape.protection)
+        word, next_word = self._fetch(m, watch, chosen, accepts, moves)
+        watch.tell(self)
 
         # The issue of this cycle, and the next command where the last one ends.
         m.d.comb += [
@@ -160,11 +165,12 @@ class Sequencer(wiring.Component):
         ]
         return first_clear, next_clear, word_clear
 
-    def _fetch(self, m: Module, chosen: Value, accepts: Value, moves: Value) -> tuple[data.View, data.View]:
+    def _fetch(self, m: Module, watch: Watch, chosen: Value, accepts: Value, moves: Value
+               ) -> tuple[data.View, data.View]:
         """The word at work and the one behind it, in registers. The memory reads the one behind that, so that no
         decision waits for a memory; the first two words of a command are known."""
         program, image = self._program, program_image(self._program, self._image)
-        words = image.words
+        words = [word & (1 << self._word.size) - 1 for word in image.words]
         m.submodules.rom = rom = Rom(**image._asdict())
         word, next_word = (Signal(self._word, reset_less=True, name=name) for name in ("word", "next_word"))
         fetch_address = Signal(range(max(2, len(words))) if program.turned else self.issue.weight.shape(),
@@ -178,10 +184,12 @@ class Sequencer(wiring.Component):
 
         # All of them move on together.
         m.d.comb += [rom.en.eq(accepts | moves), rom.addr.eq(Mux(accepts, thirds, fetch_address))]
+        read = watch.read(rom.data, self._word.size, name="program", when=watch.later(  # Behind the last word is none.
+            rom.en & (rom.addr < len(words)), 1, name="counts"))
         with m.If(rom.en):
             m.d.sync += [
                 fetch_address.eq(Mux(accepts, fourths, fetch_address + 1)),
-                Value.cast(next_word).eq(Mux(accepts, seconds, rom.data)),
+                Value.cast(next_word).eq(Mux(accepts, seconds, read)),
                 Value.cast(word).eq(Mux(accepts, firsts, next_word)),
             ]
         return word, next_word

@@ -10,6 +10,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.decoder import tell, watched
 from circulant.hw.array.issue import SPECTRA, issues_of
 from circulant.hw.array.lanes import LaneArray, array_images, row_shape
 from circulant.hw.array.output_pipeline import chain_output
@@ -54,13 +55,15 @@ class SharedArray(wiring.Component):
 
     Members:
         port_…: one of the layers, in the order of the network, see `array_port`.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, program: Program, *, count: int, name: str = "shared", in_turn: bool = False,
                  config: Config | None = None) -> None:
         self.name = name
         self._program, self._count, self._in_turn, self._config = program, count, in_turn, config
-        super().__init__({f"port_{n}": In(array_port(program)) for n in range(count)})
+        super().__init__({**{f"port_{n}": In(array_port(program)) for n in range(count)},
+                          **watched(program.shape.protection)})
 
     @property
     def ports(self) -> list[wiring.PureInterface]:
@@ -81,6 +84,7 @@ class SharedArray(wiring.Component):
         m = Module()
         m.submodules.array = array = LaneArray(name=self.name, program=self._program, config=self._config)
         shape, ports = self._program.shape, self.ports
+        tell(m, self, array)
 
         # Who gets the array: whoever is in the middle of a block product, else the first of those that ask.
         inside = Cat(port.issue.phase != 0 for port in ports)

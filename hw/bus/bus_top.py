@@ -79,8 +79,8 @@ class BusTop(wiring.Component):
             registers.enters.eq(self.s_axis_tvalid & self.s_axis_tready), registers.last_in.eq(self.s_axis_tlast),
             registers.leaves.eq(self.m_axis_tvalid & self.m_axis_tready), registers.last_out.eq(self.m_axis_tlast),
             registers.offered.eq(self.m_axis_tvalid & ~self.m_axis_tready),
-            *(getattr(registers, name).eq(inner[name]) for name in ("overflow", "malformed", "cfg_rdata", "cfg_rvalid")
-              if name in inner),
+            *(getattr(registers, name).eq(inner[name]) for name in (
+                "overflow", "malformed", "corrected", "uncorrected", "cfg_rdata", "cfg_rvalid") if name in inner),
             *(inner[name].eq(getattr(registers, name)) for name in ("cfg_addr", "cfg_wdata", "cfg_we", "cfg_re")
               if name in inner)]
         return m

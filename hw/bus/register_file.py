@@ -33,6 +33,7 @@ class RegisterFile(wiring.Component):
         offered: an output is offered.
         overflow: the core's flag that a sequence was too long.
         malformed: the core's flag that a frame ended at a wrong beat.
+        corrected, uncorrected: of a core with protected memories, see `circulant.hw.top.Top`.
         reset: the core is to be reset.
         cfg_…: the core's configuration port.
     """
@@ -43,7 +44,7 @@ class RegisterFile(wiring.Component):
             "execute": In(1), "asked": In(request_layout(addresses.address_bits)), "finished": Out(1),
             "reply": Out(answer_layout()),
             **{name: In(1) for name in ("enters", "leaves", "last_in", "last_out", "offered", "overflow",
-                                        "malformed")},
+                                        "malformed", *(("corrected", "uncorrected") if addresses.guarded else ()))},
             "reset": Out(1),
             "cfg_addr": Out(ADDRESS_BITS), "cfg_wdata": Out(WORD), "cfg_we": Out(1), "cfg_re": Out(1),
             "cfg_rdata": In(WORD), "cfg_rvalid": In(1)})
@@ -109,6 +110,10 @@ class RegisterFile(wiring.Component):
             "status": Cat(mid_sequence | (in_flight != 0), self.offered, self.reset, Const(int(configurable), 1)),
             "errors": Cat(self.overflow, self.malformed, self._access),
             "cycles_low": self._cycles[:WORD], "cycles_high": self._high, "sequences": sequences}
+        if self._map.guarded:
+            corrected = Signal(WORD)
+            m.d.sync += corrected.eq(corrected + self.corrected)
+            values |= {"corrected": corrected, "uncorrected": self.uncorrected}
         return values | {f"network_{n}": Const(int(self._network[8 * n:8 * n + 8], 16), WORD) for n in range(8)}
 
     def _commands(self, m: Module, writes: Value, here: dict[str, Value]) -> None:

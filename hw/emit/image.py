@@ -2,6 +2,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from circulant.sim.arith.codes import Code
+
 __all__ = ["Image", "texts"]
 
 
@@ -22,6 +24,12 @@ class Image(NamedTuple):
     def file(self) -> str:
         """Name of its file."""
         return f"{self.image}.hex"
+
+    def coded(self, protection: str) -> "Image":
+        """The same with the check bits of a protection, one of `circulant.sim.arith.codes.PROTECTIONS`."""
+        code, mask = Code(self.width, protection), (1 << self.width) - 1
+        return self if protection == "none" else Image([code.encode(word & mask) for word in self.words], code.bits,
+                                                       self.image)
 
     @property
     def text(self) -> str:

@@ -10,6 +10,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.decoder import tell, watches
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import PairPlan
 from circulant.hw.array.shared_array import array_port
@@ -58,6 +59,7 @@ class BidirectionalLayer(wiring.Component):
         i: stream of blocks of x, of the greater block size of the two.
         o: stream of blocks of the outputs, of that block size too, for the last or for every step.
         array_forward, array_backward: where the array is shared, see `array_port`.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, layer: Bidirectional, *, forward: RecurrentLayer, backward: RecurrentLayer, steps: int) -> None:
@@ -69,7 +71,8 @@ class BidirectionalLayer(wiring.Component):
                         if unit.program.whole is not unit.program}
         super().__init__({"i": In(stream.Signature(block(k, layer.input_format.width))),
                           "o": Out(stream.Signature(block(k, layer.output_format.width))),
-                          **{name: Out(array_port(unit.program.whole)) for name, unit in self._arrays.items()}})
+                          **{name: Out(array_port(unit.program.whole)) for name, unit in self._arrays.items()},
+                          **watches(self._directions.values())})
 
     @property
     def parts(self) -> Parts:
@@ -94,6 +97,7 @@ class BidirectionalLayer(wiring.Component):
         m.submodules.reversed_input = turned = Reverse(
             self.i.payload.shape(), blocks=-(-layer.inputs // k), steps=steps)
         m.submodules.forward, m.submodules.backward = self._directions.values()
+        tell(m, self, *self._directions.values())
         fork(m, wiring.flipped(self.i), [self._into(m, "forward"), turned.i], name="i")
         connect(m, turned.o, self._into(m, "backward"))
         for name, own in self._arrays.items():

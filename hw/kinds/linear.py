@@ -3,6 +3,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
+from circulant.hw.arith.decoder import tell, watched
 from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
@@ -39,6 +40,7 @@ class LinearLayer(wiring.Component):
         o: stream of blocks of y; what lies behind the last output is zero.
         array: where the array is shared, see `array_port`.
         busy: of a reloadable design: a vector is under way.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, layer: Linear, *, program: Program, single: bool = False, config: Config | None = None) -> None:
@@ -56,6 +58,7 @@ class LinearLayer(wiring.Component):
             "o": Out(stream.Signature(block(product.block_size, product.output.width))),
             **({} if program.whole is program else {"array": Out(array_port(program.whole))}),
             **({} if config is None else {"busy": Out(1)}),
+            **watched(program.shape.protection),
         })
 
     @property
@@ -71,6 +74,7 @@ class LinearLayer(wiring.Component):
         m = Module()
         m.submodules.engine, m.submodules.queue = engine, queue = self._engine, self._queue
         m.submodules.row_buffers = rows = engine.rows(m, stage=0)
+        tell(m, self, engine)
 
         # Rows leave their buffer as soon as they are whole, and the queue has room for all of them.
         connect(m, wiring.flipped(self.i), engine.i)

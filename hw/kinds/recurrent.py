@@ -11,6 +11,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.decoder import tell, watched
 from circulant.hw.array.bank_shape import BankShape, write_latency
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
@@ -67,6 +68,7 @@ class RecurrentLayer(wiring.Component):
         array: where the array is shared, see `array_port`.
         busy: of a reloadable design: a step is under way.
         resuming: with ``keeps``: streams whose next step is not the first of its sequence.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, layer: Gru | Lstm | Rnn, *, program: Program, elements: int, streams: int = 1,
@@ -97,7 +99,8 @@ class RecurrentLayer(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state)),
             **({} if program.whole is program else {"array": Out(array_port(program.whole))}),
-            **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {})})
+            **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {}),
+            **watched(program.shape.protection)})
 
     @property
     def parts(self) -> Parts:
@@ -134,6 +137,7 @@ class RecurrentLayer(wiring.Component):
         engine, queue, pointwise = self._engine, self._queue, self._pointwise
         m.submodules.engine, m.submodules.pointwise, m.submodules.queue = engine, pointwise, queue
         m.submodules.gate_rows = rows = engine.rows(m, stage=0)
+        tell(m, self, engine)
 
         # Inputs to the engine, outputs from the queue.
         connect(m, wiring.flipped(self.i), engine.i)

@@ -14,6 +14,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.decoder import tell, watches
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.emit.image import Image
@@ -95,6 +96,7 @@ class ResidualLayer(wiring.Component):
     Members:
         i: stream of blocks of pixels.
         o: the same of the sum, in the blocks of the body, or where it has none of the shortcut.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, layer: Residual, *, k: int, body: Sequence[Unit], shortcut: Sequence[Unit]) -> None:
@@ -103,7 +105,8 @@ class ResidualLayer(wiring.Component):
         self._k = min((values(units[-1].o) if units else k for units in self._units),
                       key=lambda size: (size >= layer.outputs, size))
         super().__init__({"i": In(stream.Signature(block(k, layer.input_format.width))),
-                          "o": Out(stream.Signature(block(self._k, layer.output_format.width)))})
+                          "o": Out(stream.Signature(block(self._k, layer.output_format.width))),
+                          **watches(each for units in self._units for each in units)})
 
     @property
     def depths(self) -> tuple[int, int]:
@@ -144,6 +147,7 @@ class ResidualLayer(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k = self._layer, self._k
+        tell(m, self, *(each for units in self._units for each in units))
 
         # Both branches, each with a queue that holds what waits for the other one.
         ends = []

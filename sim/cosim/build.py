@@ -44,8 +44,8 @@ ARGUMENTS = ("--no-public-flat-rw", "--no-timing", "--x-assign", "unique", "--x-
 SMALL_BYTES = 800_000
 UNSPLIT = ("--output-split", "400000")
 
-FLAGS = {"malformed": "top->malformed == (misplaced)", "overflow": "!top->overflow"}
-"""Ports that say of what came that something was wrong with it, and what they must be."""
+FLAGS = {"malformed": "top->malformed == (misplaced)", "overflow": "!top->overflow", "uncorrected": "!top->uncorrected"}
+"""Ports that say of what came, or was read, that something was wrong with it, and what they must be."""
 
 # The program that plays beats back to back comes before cocotb's main, in the same executable.
 DRIVE, *HEADERS = (Path(__file__).with_name(name) for name in ("drive.cpp", "stalls.h", "waves.h"))
@@ -147,10 +147,12 @@ def _ports(manifest: Manifest) -> str:
     """The header that tells the driving program what the ports are called."""
     idle = " ".join(f"top->{name} = 0;" for what, name in manifest.config.items() if what in INPUTS)
     flags = [right for name, right in FLAGS.items() if name in manifest.flags]
+    seen = "counts[0] += top->corrected; counts[1] = top->uncorrected; " if "uncorrected" in manifest.flags else ""
     sources, sinks = (" ".join(f"X({port.prefix})" for port in ports) for ports in (manifest.inputs, manifest.outputs))
     return (f"#define CLOCK {manifest.clock}\n#define RESET {manifest.reset}\n"
             f"#define SOURCES(X) {sources}\n#define SINKS(X) {sinks}\n#define IDLE do {{ {idle} }} while (false)\n"
-            f"#define FLAGS_RIGHT(misplaced) ({' && '.join(flags) or 'true'})\n")
+            f"#define FLAGS_RIGHT(misplaced) ({' && '.join(flags) or 'true'})\n"
+            f"#define SEEN(counts) do {{ {seen}}} while (false)\n")
 
 
 def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, waves: bool, poll: Callable[[], None]) -> None:

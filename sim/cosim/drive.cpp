@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "Vtop.h"
-#include "ports.h"  // CLOCK, RESET, SOURCES(X), SINKS(X), IDLE and FLAGS_RIGHT(misplaced) of the design
+#include "ports.h"  // CLOCK, RESET, SOURCES(X), SINKS(X), IDLE, FLAGS_RIGHT(misplaced) and SEEN(counts) of the design
 #include "stalls.h"
 #include "verilated.h"
 #include "waves.h"
@@ -130,6 +130,7 @@ class Drive {
     std::vector<int64_t> moments;  // Of resets: cycles from the start of a sequence, and how many it lasts.
     const int64_t sequences, patience;
     int64_t cycle = 0;
+    int64_t seen[2] = {0, 0};  // Cycles in which protected memories corrected a word, and whether one stayed wrong.
     Stalls stalls;
     bool patient = false;  // The sinks are ready only where they have seen a beat: of every fourth seed.
     bool misplaced = false;  // Some tlast of the beats.
@@ -167,6 +168,7 @@ class Drive {
         top->CLOCK = 1;
         top->eval();
         ++cycle;
+        SEEN(seen);
         waves.show(2 * cycle - 1);
     }
 
@@ -368,6 +370,8 @@ public:
         FILE* file = written ? std::fopen("driven", "w") : nullptr;
         if (!file) return 1;
         std::fprintf(file, "%lld %.9f %s", static_cast<long long>(cycle), seconds, broken.c_str());
+        if (std::fclose(file) || !(file = std::fopen("seen", "w"))) return 1;
+        std::fprintf(file, "%lld %lld", static_cast<long long>(seen[0]), static_cast<long long>(seen[1]));
         return std::fclose(file) ? 1 : 0;
     }
 };

@@ -34,11 +34,20 @@ class FaultRun(NamedTuple):
         end: one of `ENDS`.
         differing: output words that differ from those expected, missing ones too.
         words: that were expected.
+        corrected: cycles in which protected memories put a word right.
+        uncorrected: whether they said that one stays wrong.
     """
 
     end: str
     differing: int
     words: int
+    corrected: int = 0
+    uncorrected: bool = False
+
+    @property
+    def said(self) -> bool:
+        """Whether protected memories said that a word was wrong."""
+        return bool(self.corrected) or self.uncorrected
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +108,12 @@ class FaultBench:
                 (folder / name).write_text(text)
             manifest = replace(self.manifest, images=tuple(
                 folder / image.name if image.name in images else image for image in self.manifest.images))
-            outcome = drive(manifest, find(), self.built.folder, job, lambda stage, done, total: None)
-        return self._judged(job, outcome, true, wanted)
+            seen: list[int] = []
+            outcome = drive(manifest, find(), self.built.folder, job, lambda stage, done, total: None,
+                            look=lambda at: seen.extend(map(int, (at / "seen").read_text().split())))
+        if seen[1] and outcome.fault and outcome.fault[0] == "flags":  # It says that a word stays wrong, as it should.
+            outcome = replace(outcome, fault=None)
+        return self._judged(job, outcome, true, wanted)._replace(corrected=seen[0], uncorrected=bool(seen[1]))
 
     def _judged(self, job: Job, outcome: Outcome, true: Played, wanted: Played) -> FaultRun:
         port, fault = self.manifest.output, outcome.fault

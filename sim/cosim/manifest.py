@@ -196,7 +196,8 @@ class Manifest:
             vectors=body["output"].get("vectors", 1),
             **{name: body.get(name) for name in ("latency_spaced", "latency_contiguous")
                if name not in body.get("estimates", ())},
-            flags=tuple(port["name"] for port in body.get("ports", []) if port["name"] in ("malformed", "overflow")),
+            flags=tuple(port["name"] for port in body.get("ports", [])
+                        if port["name"] in ("malformed", "overflow", "uncorrected")),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
             more_inputs=tuple(_port(path, port) for port in body.get("more_inputs", ())),
             more_outputs=tuple(_port(path, port) for port in body.get("more_outputs", ())),

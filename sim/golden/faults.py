@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circulant.sim.arith.circulant import JointProduct
+from circulant.sim.arith.codes import Code, check_protection
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.kinds.registry import layer_as_json, layer_from_json
 from circulant.sim.passes.bases import layer_arrays
@@ -122,15 +123,23 @@ def check_kind(kind: str) -> str:
 
 
 def draw(network: "Network", *, rate: float | None = None, count: int | None = None, seed: int = 0,
-         memories: Sequence[str] | None = None, kind: str = "flip") -> tuple[Fault, ...]:
+         memories: Sequence[str] | None = None, kind: str = "flip", protection: str = "none") -> tuple[Fault, ...]:
     """Different bits of some memories at random: each of them with the probability ``rate``, or ``count`` of all.
 
+    Parameters:
+        protection: of the memories, whose words then have check bits that can be wrong, too; what their decoder does
+            not put right is given.
+
     Raises:
-        Refusal: as `chosen`, when rate or kind is none, when not just one of rate and count is given, or there are not
-            as many bits.
+        Refusal: as `chosen`, when rate, kind or protection is none, when not just one of rate and count is given, or
+            there are not as many bits.
     """
     among = chosen(network, memories)
-    sizes = np.array([memory.bits for memory in among.values()])
+    if check_protection(protection) != "none" and kind != "flip":
+        raise Refusal(f"Faults of protected memories must be flips, not {kind!r}: whether a stuck bit is wrong depends "
+                      "on its word; give kind 'flip'")
+    codes = [Code(memory.word_bits, protection) for memory in among.values()]
+    sizes = np.array([memory.words * code.bits for memory, code in zip(among.values(), codes, strict=True)])
     total, rng = int(sizes.sum()), np.random.default_rng(seed)
     if (rate is None) == (count is None):
         raise Refusal(f"Faults must be drawn at a rate or by their count, not with rate {rate!r} and count {count!r}; "
@@ -144,8 +153,20 @@ def draw(network: "Network", *, rate: float | None = None, count: int | None = N
     bits = np.sort(rng.choice(total, count, replace=False, shuffle=False))
     starts, names = np.cumsum(sizes) - sizes, list(among)
     at = np.searchsorted(starts, bits, side="right") - 1
+    if protection != "none":
+        return tuple(fault for n, (name, memory) in enumerate(among.items())
+                     for fault in _left(name, memory, codes[n], bits[at == n] - starts[n]))
     return tuple(Fault(names[n], *divmod(int(bit - starts[n]), among[names[n]].word_bits), kind)
                  for n, bit in zip(at.tolist(), bits.tolist(), strict=True))
+
+
+def _left(name: str, memory: FaultMemory, code: Code, bits: Integers) -> Iterator[Fault]:
+    """The faults that the decoder of a memory leaves, of flips of its words with their check bits. It does to a word
+    what it does to the wrong bits alone."""
+    wrong = np.zeros((memory.words, code.bits), bool)
+    wrong.ravel()[bits] = True
+    for word, bit in np.argwhere(code.decode(wrong).data).tolist():
+        yield Fault(name, word, bit)
 
 
 def placed(network: "Network", faults: Iterable[Fault]) -> Iterator[tuple[FaultMemory, list[Fault]]]:

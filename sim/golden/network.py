@@ -400,17 +400,21 @@ class Network(Graph):
 
     @public
     def draw_faults(self, *, rate: float | None = None, count: int | None = None, seed: int = 0,
-                    memories: Sequence[str] | None = None, kind: str = "flip") -> tuple[Fault, ...]:
+                    memories: Sequence[str] | None = None, kind: str = "flip", protection: str = "none"
+                    ) -> tuple[Fault, ...]:
         """Different bits at random, each with the probability ``rate``, or ``count`` of all.
 
         Parameters:
             memories: names, or parts of them such as "bias" or "gru"; None: those of all weights.
             kind: "flip", "stuck-at-0" or "stuck-at-1".
+            protection: "parity" or "secded": words have check bits, which can be wrong, too, and what is given is left
+                behind the decoder.
 
         Raises:
             Refusal: when a rate is not from 0 to 1, a memory does not exist, or there are not as many bits.
         """
-        return wrong.draw(self, rate=rate, count=count, seed=seed, memories=memories, kind=kind)
+        return wrong.draw(self, rate=rate, count=count, seed=seed, memories=memories, kind=kind,
+                          protection=protection)
 
     @public
     def save(self, folder: str | Path) -> None:

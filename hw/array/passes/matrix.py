@@ -19,7 +19,8 @@ class ArrayShape:
 
     A block product takes ``fold`` cycles, with that many times fewer multipliers in a lane. Between two registers lie
     ``levels`` levels of logic at the most. ``ports`` are bits of the factors of a DSP block that may make two products,
-    see `circulant.hw.arith.packed_product`; None where each product has its own.
+    see `circulant.hw.arith.packed_product`; None where each product has its own. ``protection`` is that of its
+    memories, one of `circulant.sim.arith.codes.PROTECTIONS`.
 
     Raises:
         ValueError: when a number is not positive.
@@ -31,6 +32,7 @@ class ArrayShape:
     fold: int = 1
     levels: int = LEVELS
     ports: tuple[int, int] | None = None
+    protection: str = "none"
 
     def __post_init__(self) -> None:
         if min(self.rows, self.columns, self.chains, self.fold) < 1:

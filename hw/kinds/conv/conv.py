@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
+from circulant.hw.arith.decoder import tell, watched
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.lanes import LaneArray, array_images
 from circulant.hw.array.line_shape import LineBufferShape
@@ -33,6 +34,7 @@ class ConvLayer(wiring.Component):
     Members:
         i: stream of blocks of k channels.
         o: stream of blocks of k channels for each chain; what lies behind the last channel is zero.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, shape: LineBufferShape, *, marked: bool = True) -> None:
@@ -44,7 +46,8 @@ class ConvLayer(wiring.Component):
         pixels = 3 + (self._array.latency + 4) // shape.cycles  # under way
         self._queue = Queue(block(k * shape.chains, layer.product.output.width), depth=pixels * self._beats)
         super().__init__({"i": self._lines.signature.members["i"],
-                          "o": Out(stream.Signature(block(k * shape.chains, layer.product.output.width)))})
+                          "o": Out(stream.Signature(block(k * shape.chains, layer.product.output.width))),
+                          **watched(shape.protection)})
 
     @property
     def parts(self) -> Parts:
@@ -68,6 +71,7 @@ class ConvLayer(wiring.Component):
         m = Module()
         shape, layer, lines, array, queue = self._shape, self._shape.layer, self._lines, self._array, self._queue
         m.submodules.lines, m.submodules.array, m.submodules.queue = lines, array, queue
+        tell(m, self, array)
 
         # Pixels to the lines, groups of columns to the array, while the queue has room for the pixels under way.
         connect(m, wiring.flipped(self.i), lines.i)

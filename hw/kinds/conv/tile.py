@@ -95,6 +95,7 @@ class TileShape:
         pixels: of a tile.
         positions: rows of the kernel that are taken in a cycle.
         rows: output channels that are computed side by side.
+        protection: of its memories.
     """
 
     layer: Conv
@@ -103,6 +104,7 @@ class TileShape:
     rows: int
     blocks: int = 1
     fold: int = 1
+    protection: str = "none"
 
     @property
     def chains(self) -> int:

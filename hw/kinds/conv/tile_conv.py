@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from circulant.hw.arith.decoder import Watch, watched
 from circulant.hw.arith.fixed import requantize, round_shift, saturate
 from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
@@ -14,6 +15,7 @@ from circulant.hw.kinds.conv.tile import TileShape, fast_fir, weighted
 from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.hw.stream.width_converter import serialize
+from circulant.sim.arith.codes import Code
 
 __all__ = ["RowFormat", "TileConvLayer", "TileRow"]
 
@@ -127,6 +129,7 @@ class TileConvLayer(wiring.Component):
     Members:
         i: stream of pixels of the image side by side, all channels of each.
         o: stream of pixels of the output side by side, all channels of each.
+        faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
 
     def __init__(self, shape: TileShape, *, single: bool = False, marked: bool = True) -> None:
@@ -135,7 +138,7 @@ class TileConvLayer(wiring.Component):
         payload = block(shape.pixels * layer.outputs, layer.product.output.width)
         self._queue = Queue(payload, depth=4 + (self._form.latency + 5) // shape.cycles)
         super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(
-            block(layer.outputs, layer.product.output.width) if single else payload))})
+            block(layer.outputs, layer.product.output.width) if single else payload)), **watched(shape.protection)})
 
     @property
     def parts(self) -> Parts:
@@ -143,8 +146,10 @@ class TileConvLayer(wiring.Component):
         filters = shape.columns * shape.products
         return Parts([
             self._lines.memory, queue_memory(self._queue),
-            Memory(1, (form.output_width + form.spread.bit_length()) * shape.rows, shape.passes, writable=False),
-            Memory(shape.rows, shape.weight_width * filters, len(shape.weights), writable=False),
+            Memory(1, Code((form.output_width + form.spread.bit_length()) * shape.rows, shape.protection).bits,
+                   shape.passes, writable=False),
+            Memory(shape.rows, Code(shape.weight_width * filters, shape.protection).bits, len(shape.weights),
+                   writable=False),
         ], [Product(shape.rows * filters, form.data_width, form.weight_width)])
 
     @property
@@ -160,9 +165,10 @@ class TileConvLayer(wiring.Component):
             words = [word | scale << width * shape.rows for word, scale in
                      zip(words, packed(scales.reshape(shape.passes, -1), bits), strict=True)]
         filters = shape.columns * shape.products
-        return [Image(words, (width + bits) * shape.rows, f"{layer.name}_bias"), *(
+        plain = [Image(words, (width + bits) * shape.rows, f"{layer.name}_bias"), *(
             Image(packed(shape.weights[:, r].reshape(-1, filters), shape.weight_width), shape.weight_width * filters,
                   f"{layer.name}_weights_{r}") for r in range(shape.rows))]
+        return [each.coded(shape.protection) for each in plain]
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -195,14 +201,19 @@ class TileConvLayer(wiring.Component):
         biases, *weights = self.images
         m.submodules.bias = bias = Rom(**biases._asdict())
         m.d.comb += [bias.en.eq(1), bias.addr.eq(bias_at)]
-        known = delay(m, bias.data, before, name="known")
-        scales, bits = bias.data[form.output_width * shape.rows:], form.spread.bit_length()
+        watch, bits = Watch(m, platform, shape.protection), form.spread.bit_length()
+        counts = watch.later(lines.issue.valid, 1, name="counts")
+        bias_word = watch.read(bias.data, (form.output_width + bits) * shape.rows, name="bias", when=watch.later(
+            ends, form.behind - before, name="bias_counts"))
+        known = delay(m, bias_word, before, name="known")
+        scales = bias_word[form.output_width * shape.rows:]
         pixels: list[Value] = [Value.cast(0)] * (shape.pixels * layer.outputs)
         for r, row in enumerate(rows):
             m.submodules[f"weights_{r}"] = rom = Rom(**weights[r]._asdict())
             m.d.comb += [
                 rom.en.eq(1), rom.addr.eq(lines.issue.weight), Value.cast(row.x).eq(Value.cast(operands)),
-                Value.cast(row.w).eq(delay(m, rom.data, 2, name=f"weights_{r}")),
+                Value.cast(row.w).eq(delay(m, watch.read(
+                    rom.data, len(Value.cast(row.w)), when=counts, name=f"weights_{r}"), 2, name=f"weights_{r}")),
                 row.add.eq(add), row.first.eq(first),
                 row.bias.eq(known.word_select(r, form.output_width).as_signed()),
                 *([row.scale.eq(scales.word_select(r, bits))] if bits else []),
@@ -218,6 +229,8 @@ class TileConvLayer(wiring.Component):
                         with m.If(leaves & (which == n)):
                             m.d.sync += value.eq(row.y[p])
                     pixels[p * layer.outputs + channel] = value
+
+        watch.tell(self)
 
         # A whole tile into the queue.
         whole = Signal()

@@ -23,8 +23,8 @@ FAULTS = {
     "ready": "{source}_tready must be 0 or 1 after reset, but it was unknown in cycle {cycle}",
     "valid": "{port}_tvalid must be 0 or 1 after reset, but it was unknown in cycle {cycle}",
     "beat": "{port}_tdata and {port}_tlast of a beat must be 0 or 1 in every bit, but one was unknown in cycle {cycle}",
-    "flags": "malformed must be set from a misplaced {source}_tlast to the next reset, and overflow must be clear, but "
-             "that was not so in cycle {cycle}",
+    "flags": "malformed must be set from a misplaced {source}_tlast to the next reset, overflow and uncorrected must "
+             "be clear, but that was not so in cycle {cycle}",
     "surplus": "No output beat may come after those of the last sequence, but one did in cycle {cycle}",
     "stuck": "A beat must move at least every {patience} cycles, but none had by cycle {cycle}",
 }

@@ -9,6 +9,7 @@ import pytest
 
 from circulant.hw import generate, writes
 from circulant.hw.bus.bus_top import TOP
+from circulant.hw.bus.register_file import RegisterFile
 from circulant.sim.cosim import toolchain, worker
 from circulant.sim.cosim.build import ARGUMENTS, UNSPLIT, _object_cache
 from circulant.sim.cosim.manifest import Manifest
@@ -16,6 +17,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.registers import IDENTIFICATION, RegisterMap
 from tests.hw import drawn_layers as layers
+from tests.hw import simulate
 
 
 def made(seed):
@@ -137,6 +139,29 @@ def test_a_design_without_a_port_has_registers_alone(tmp_path):
     assert design.manifest["bus"]["address_bits"] == 12 and design.manifest["bus"]["configuration"] == 0
     assert RegisterMap.from_manifest(design.manifest).base == 0
     assert (design.write(tmp_path / "design") / f"{TOP}.v").read_text().count(f"\nmodule {TOP} (") == 1
+
+
+def test_registers_count_what_protected_memories_put_right(tmp_path):
+    addresses = RegisterMap.of(None, guarded=True)
+    assert [each.offset for each in addresses.registers][-2:] == [0x40, 0x44] and not RegisterMap.of(None).guarded
+    at = {each.name: each.offset for each in addresses.registers}
+    asks = ["corrected", "uncorrected", "corrected", "uncorrected"]
+    words = []
+
+    def host():
+        for n, name in enumerate(asks):
+            for step in range(4):
+                ports = yield {
+                    "execute": int(step == 0), "corrected": int(n == 1 and step < 3), "uncorrected": int(n > 1),
+                    "asked": {"write": 0, "whole": 1, "address": at[name], "word": 0}}
+                words.extend([ports["reply"]["word"]] * ports["finished"])
+
+    simulate.Amaranths(RegisterFile(addresses, 64 * "0")).run([host()])
+    assert words == [0, 0, 3, 1]
+    design = generate(made(3), multipliers=12, bus="axi4-lite", objective="throughput", protection="secded")
+    wrapper = (design.write(tmp_path / "design") / f"{TOP}.v").read_text()
+    assert RegisterMap.from_manifest(design.manifest) == addresses
+    assert "corrected" in wrapper and "uncorrected" in wrapper
 
 
 def test_a_bus_that_is_not_known_is_refused():
