@@ -93,7 +93,7 @@ GUARDED = (
     BusRegister("uncorrected", 0x44, "what could not be put right", (
         _flag("uncorrected", 0, "r", "a word of a memory was read with wrong bits; a reset clears it"),)),
 )
-"""Those behind them of a design with protected memories."""
+"""Registers behind them, of a design with protected memories."""
 
 
 def register(name: str) -> BusRegister:

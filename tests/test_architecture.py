@@ -336,15 +336,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 9_890,
+    "circulant": 9_960,
     "training": 14_350,
-    "sim": 16_850,
-    "hw": 20_510,
+    "sim": 17_080,
+    "hw": 20_850,
     "boards": 7_500,
-    "benchmarks": 9_070,
+    "benchmarks": 9_150,
     "examples": 1_300,
     "docs": 200,
-    "tests": 51_800,
+    "tests": 52_150,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
