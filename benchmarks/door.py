@@ -71,7 +71,7 @@ def measure(note: Callable[[str], None]) -> dict[str, Any]:
             note(f"{each.name}: {each.outcome}{f' ({each.reason})' if each.reason else ''}")
         counts = Counter(each.outcome for each in outcomes)
         found[title] = {outcome: counts[outcome] for outcome in OUTCOMES}
-    found["torch"] = torch_programs.counted(note)
+    found["torch"] = torch_programs.counted(torch_programs.PROGRAMS, note)
     found["table"] = {title: ", ".join(f"{count} {outcome}" for outcome, count in counted.items())
                       for title, counted in found.items() if title != "benchmark"}
     return found

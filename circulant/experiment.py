@@ -104,8 +104,8 @@ class Hardware(Table):
                            zero="all of the device's")
     streams: int = key(1, "independent sequences whose steps take turns: 1 for the lowest latency, 2 or 3 to fill "
                        "every cycle", low=1, high=8)
-    max_steps: int = key(128, "longest sequence in steps, for bidirectional layers, since the circuit stores whole "
-                         "sequences; longer ones are cut", low=1, high=65536)
+    max_steps: int = key(128, "longest sequence in steps, for bidirectional layers and gates, since the circuit stores "
+                         "whole sequences; longer ones are cut", low=1, high=65536)
     objective: str = key("auto", "goal of the design. auto: an array for each layer or one for all, whichever has the "
                          "smaller product of cycles a step and latency; throughput: an array for each layer; latency: "
                          "one array for all layers, for the lowest latency of a sample; area: one array with the "

@@ -96,9 +96,19 @@ def _sum(call: Call, one: Any, other: Any, factor: float) -> Value:
 def _both(call: Call, make: type[Pair], one: Value, other: Value, verb: str) -> Value:
     """The value of a function of two tensors."""
     if (one.sizes, one.batch) != (other.sizes, other.batch):
-        raise Unsupported(f"it must {verb} two tensors of one shape, not {call.shape(one)} and {call.shape(other)}; "
-                          "broadcasting is not supported")
+        if one.rank != other.rank or one.batch != other.batch or any(
+                1 not in pair and len(set(pair)) > 1 for pair in zip(one.sizes, other.sizes, strict=True)):
+            raise Unsupported(f"it must {verb} two tensors of as many axes, which have the same sizes or 1, not "
+                              f"{call.shape(one)} and {call.shape(other)}; unsqueeze the smaller one")
+        sizes = tuple(map(max, one.sizes, other.sizes))
+        one, other = (each if each.sizes == sizes else _expanded(each, sizes) for each in (one, other))
     return call.emit(make, (one, other), one.batch)
+
+
+def _expanded(value: Value, sizes: tuple[int, ...]) -> Value:
+    """A value whose axes of one element are made larger."""
+    assert value.places is not None
+    return Value(value.places.expand(sizes), value.batch, value.path, value.refused)
 
 
 def _affine(call: Call, source: Value, scale: Any, shift: Any, part: str = "") -> Value:

@@ -105,6 +105,8 @@ PAIRS: dict[type[neutral.Pair], type[FloatElementwise]] = {
 
 @lowered.register
 def _(node: neutral.Pair, to: Builder) -> Stream | None:
+    if isinstance(node, neutral.Multiply) and not node.relu and (gated := to.gate(node)):
+        return gated
     pair = [to.single(node, number) for number in (0, 1)]
     images = [stream.form.flow is not None and stream.form.flow.grid is not None for stream in pair]
     if len(set(images)) > 1 and None not in [stream.form.flow for stream in pair]:

@@ -136,7 +136,11 @@ class Maker:
             images: whether they are images, which it does not take.
         """
         came = self.graph[name]
-        if isinstance(came, Move):
+        if isinstance(came, Move) and came.path and came.places.ndim == 2 and bool(
+                (len(came.places) > 1) & (came.places == came.places[0]).all()):
+            self.problem(came.path[-1], f"it repeats a vector for {len(came.places)} steps, which no sequence that it "
+                                        "is made of has; repeat it for x.shape[1]")
+        elif isinstance(came, Move):
             sizes = self.graph[came.inputs[0]].sizes
             last = len(sizes) == 2 and np.array_equal(came.places.flatten(), ends(sizes, 1))
             for each in came.path or (node.name,):

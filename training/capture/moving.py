@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from circulant.sim.kinds.gate import FloatGate
 from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.repeat import FloatRepeat
 from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.shape.window import Flow
@@ -50,6 +52,8 @@ class Mover(Maker):
         Parameters:
             name: of the move.
         """
+        if repeated := self._repeated(name, source, places):
+            return repeated
         stream, sizes = self.streams[source], self.graph[source].sizes
         form = stream.form
         fresh = form.flow is None and len(sizes) == places.ndim <= 2 and form.become(
@@ -73,6 +77,57 @@ class Mover(Maker):
         if fresh:
             form.flow, form.shape = None, ()
         return None
+
+    def _repeated(self, name: str, source: str, places: Places) -> Stream | None:
+        """The stream of a vector that stands at each of as many steps as a sequence has, of which it is made, or that
+        is another input; None where the places are others, and where no sequence has as many steps."""
+        if places.ndim != 2 or len(places) < 2 or (places != places[0]).any():
+            return None
+        for entry in self.graph.inputs:  # What no layer has taken yet becomes a sequence of as many steps.
+            if self.streams[entry.name].form.flow is None and len(entry.sizes) == 2 and entry.sizes[0] == len(places):
+                self.streams[entry.name].form.become(self.streams[entry.name].order.reshape(entry.sizes), images=False)
+        steps = next((each for each in self.sequences(source) if each.form.shape[0] == len(places)), None)
+        vector = None if steps is None else self.vector(source)
+        if steps is None or vector is None or not self._all(vector, places[0]):
+            return None
+        size, counted = len(places[0]), steps.form.flow
+        assert counted is not None
+        return self.give(name, "repeat", steps, lambda name, flow: FloatRepeat(name, size, counted.size), Form.of(
+            Flow(size, sequence=True), len(places)), others=(vector,))
+
+    def gate(self, node: Node) -> Stream | None:
+        """The stream of the product of all steps, or pixels, with one vector; None where it is none of such."""
+        for number, name in enumerate(node.inputs):
+            came = self.graph[name]
+            if not isinstance(came, Move) or len(came.inputs) > 1 or (
+                    came.places.unique().numel() == came.places.numel()):
+                continue
+            stream = self.single(node, 1 - number)
+            form = stream.form
+            if form.flow is None or not (form.flow.grid or (form.flow.sequence and self.sequences(came.inputs[0]))):
+                continue
+            places = came.places.numpy().reshape(-1)[stream.order].reshape(form.shape)
+            each = (np.moveaxis(places, 0, -1) if form.flow.grid else places).reshape(-1, form.flow.size)
+            vector = self.vector(came.inputs[0]) if (each == each[0]).all() else None
+            if vector is not None and self._all(vector, each[0]):
+                return self.give(node.name, "gate", stream, lambda name, flow: FloatGate(name, flow.size), form,
+                                 order=stream.order, others=(vector,))
+        return None
+
+    @staticmethod
+    def _all(vector: Stream, places: Places) -> bool:
+        """Whether these are the values of a vector, each once, in their order."""
+        return len(places) == len(vector.order) and unchanged(vector.at(places))
+
+    def sequences(self, name: str) -> list[Stream]:
+        """The sequences that a node is made of, the nearest first; those of the inputs, where there is none."""
+        found, todo = dict[str, Stream](), [name]
+        for each in todo:
+            if each in self.streams and each not in found:
+                found[each] = self.streams[each]
+            todo += [before for before in self.graph[each].inputs if before not in todo]
+        every = [*found.values(), *(self.streams[each.name] for each in self.graph.inputs if each.name not in found)]
+        return [each for each in every if each.form.flow is not None and each.form.flow.sequence]
 
     def _side_by_side(self, node: Move) -> tuple[Stream, Places] | None:
         """The stream of what a move puts side by side, where some of that are ranges or reversed steps, and the numbers

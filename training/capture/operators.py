@@ -80,7 +80,7 @@ FUNCTIONS: dict[str, Handler] = {
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "unflatten", "ravel"), axes.reshape),
     **dict.fromkeys(("permute", "transpose", "swapaxes", "movedim", "t", "T", "mT"), axes.reshape),
     **dict.fromkeys(("cat", "concat", "concatenate", "stack", "select", "narrow", "unbind", "chunk", "split", "expand",
-                     "repeat", "index_select", "flip"),
+                     "repeat", "repeat_interleave", "expand_as", "index_select", "flip"),
                     axes.move),
     **dict.fromkeys(("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d"), layers.pool),
     **dict.fromkeys(("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d"),

@@ -198,7 +198,7 @@ def _ended(graph: Graph, source: Recurrent, notes: dict[str, str]) -> Graph:
         path.append(users[0])
     wanted = ends(path[-1].sizes, source.ways)
     if not users or path[-1].name in graph.ends or not all(
-            isinstance(user, Move) and len(user.inputs) == 1 and torch.equal(user.places.flatten(), wanted)
+            isinstance(user, Move) and len(user.inputs) == 1 and torch.isin(user.places, wanted).all()
             for user in users):
         return graph
     last: list[Any] = [replace(step, shape=(None, step.sizes[-1])) for step in path]
@@ -206,9 +206,10 @@ def _ended(graph: Graph, source: Recurrent, notes: dict[str, str]) -> Graph:
     for user in users:
         assert isinstance(user, Move)
         notes.update(dict.fromkeys((user.name, *user.path), f"part of {source.name}"))
-        if user.shape == last[-1].shape:
+        if user.shape == last[-1].shape and torch.equal(user.places, wanted):
             graph = graph.without(user)
         else:
-            places = torch.arange(len(wanted)).view(user.places.shape)
-            graph = graph.having(replace(user, places=places))
+            numbers = torch.zeros(torch.Size(path[-1].sizes).numel(), dtype=torch.int64)
+            numbers[wanted] = torch.arange(len(wanted))
+            graph = graph.having(replace(user, places=numbers[user.places]))
     return graph

@@ -226,7 +226,7 @@ def test_steps_before_the_batch():
     (lambda m, x: m.rnn(x, torch.ones(1, 2, 4))[0], {}, r"rnn \(GRU: an initial state is not supported; leave it out"),
     (lambda m, x: torch.cat((x, torch.eye(10).view(2, 5, 10)), 2), {}, r"cat \(cat: a constant must be the same f"),
     (lambda m, x: 1 / m.rnn(x)[0], {}, r"rdiv \(rdiv: it must divide by a constant, not by what"),
-    (lambda m, x: m.rnn(x)[0] + x.mean(2, keepdim=True), {}, r"add \(add: it must sum two tensors of one shape, not"),
+    (lambda m, x: m.rnn(x)[0] + m.rnn(x)[0][:, None], {}, r"add \(add: it must sum two tensors of as many axes, which"),
     (lambda m, x: torch.erf(m.rnn(x)[0]), {}, r"erf \(erf: the function is not supported\)"),
     (lambda m, x: m.rnn(x)[0].reshape(10, 4), {}, r"reshape \(reshape: it must leave the batch an axis of its own, n"),
     (lambda m, x: m.rnn(x)[0].view(5, 2, 4), {}, r"view \(view: it must leave the batch an axis of its own, not turn"),

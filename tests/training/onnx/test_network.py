@@ -405,7 +405,7 @@ STATES = {
                    helper.make_node("Reshape", ["t", "flat"], ["r"]), helper.make_node("Relu", ["r"], ["y"])],
                   ["n", 8], ""),
     "all of them": ([helper.make_node("Relu", ["H"], ["y"])], [2, "n", 4], "must have the batch first"),
-    "of one direction": ([helper.make_node("Gather", ["H", "zero"], ["y"], axis=0)], ["n", 4], "indexing with"),
+    "of one direction": ([helper.make_node("Gather", ["H", "zero"], ["y"], axis=0)], ["n", 4], ""),
     "cells": ([helper.make_node("Gather", ["C", "zero"], ["y"], axis=0)], ["n", 4], r"indexing with \[0\] is not supp"),
     "output": ([helper.make_node("Identity", ["H"], ["y"])], [2, "n", 4], "must have the batch first"),
     "cells at the end": ([helper.make_node("Identity", ["C"], ["y"])], [2, "n", 4], "must have the batch first"),

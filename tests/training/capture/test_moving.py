@@ -1,0 +1,95 @@
+"""Vectors that are repeated for all steps, or multiplied by all of them, in all words for it; what is neither."""
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from circulant.sim.refusal import Refusal
+from circulant.training import export
+from circulant.training.conversion import reference
+from tests.modules import Net
+
+REPEATED = {
+    "expand": lambda h, y: h.unsqueeze(1).expand(-1, y.shape[1], -1),
+    "repeat": lambda h, y: h.unsqueeze(1).repeat(1, y.size(1), 1),
+    "repeat_interleave": lambda h, y: h.unsqueeze(1).repeat_interleave(y.shape[1], dim=1),
+    "expand_as": lambda h, y: h[:, None].expand_as(y),
+    "stack": lambda h, y: torch.stack([h] * y.shape[1], 1),
+    "last of a sequence": lambda h, y: y[:, -1:].expand(-1, y.shape[1], -1),
+    "time first": lambda h, y: h.expand(y.shape[1], -1, -1).transpose(0, 1),
+}
+
+
+def kinds(model, *x):
+    """The kinds of layers of a golden network, which is compared with torch."""
+    sample = x if len(x) > 1 else x[0]
+    network, exact = export(model.eval(), sample), reference(model, sample)
+    named = {each.name: part.numpy() for each, part in zip(exact.inputs, x, strict=True)}
+    given = named if len(x) > 1 else x[0].numpy()
+    with torch.no_grad():
+        assert np.abs(exact.run(given) - model(*x).numpy()).max() < 1e-5
+    return [layer.kind for layer in network.layers]
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_vector_stands_at_each_step(name):
+    def run(m, x):
+        y, (h, _) = m.encoder(x)
+        return m.out(m.decoder(REPEATED[name](h[-1], y))[0])
+
+    torch.manual_seed(0)
+    model = Net(run, encoder=nn.LSTM(5, 6, batch_first=True), decoder=nn.LSTM(6, 4, batch_first=True),
+                out=nn.Linear(4, 5))
+    assert kinds(model, torch.randn(8, 9, 5)) == ["lstm", "repeat", "lstm", "linear"]
+
+
+GATES = {
+    "view": lambda x, g: x * g.view(g.shape[0], -1, 1, 1),
+    "none": lambda x, g: g[:, :, None, None] * x,
+    "expand_as": lambda x, g: x * g.unsqueeze(-1).unsqueeze(-1).expand_as(x),
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_an_image_is_gated(name):
+    def run(m, x):
+        x = m.conv(x)
+        return m.last(GATES[name](x, torch.sigmoid(m.gate(x.mean((2, 3)))))).flatten(1)
+
+    torch.manual_seed(0)
+    model = Net(run, conv=nn.Conv2d(1, 4, 3), gate=nn.Linear(4, 4), last=nn.Conv2d(4, 3, 2))
+    assert kinds(model, torch.randn(8, 1, 7, 6)) == [
+        "conv", "pool", "flatten", "linear", "activation", "gate", "conv", "flatten"]
+
+
+def test_gates_made_by_convolutions_are_vectors():
+    def run(m, x):
+        return m.last(x * torch.sigmoid(m.gate(nn.functional.adaptive_avg_pool2d(x, 1)))).flatten(1)
+
+    model = Net(run, gate=nn.Conv2d(3, 3, 1), last=nn.Conv2d(3, 2, 2))
+    assert kinds(model, torch.randn(8, 3, 5, 4)) == ["pool", "conv", "activation", "flatten", "gate", "conv", "flatten"]
+
+
+class Given(nn.ModuleDict):
+    """A GRU of steps that are multiplied by gates of another input."""
+
+    def forward(self, x, y):
+        return self["rnn"](x * torch.sigmoid(self["gate"](y)).unsqueeze(1))[0]
+
+
+def test_steps_are_gated_by_what_all_of_them_make_but_not_by_another_input():
+    """The latter passes beside each step, for which nothing waits."""
+    gated = Net(lambda m, x: m.rnn(x * torch.sigmoid(m.gate(x.mean(1, keepdim=True))))[0], gate=nn.Linear(5, 5),
+                rnn=nn.GRU(5, 4, batch_first=True))
+    assert kinds(gated, torch.randn(8, 9, 5)) == ["over_time", "linear", "activation", "gate", "gru"]
+    model = Given({"gate": nn.Linear(3, 5), "rnn": nn.GRU(5, 4, batch_first=True)}).eval()
+    assert kinds(model, torch.randn(8, 9, 5), torch.randn(8, 3)) == ["linear", "activation", "repeat", "product", "gru"]
+
+
+def test_steps_that_no_sequence_has_are_refused():
+    model = Net(lambda m, x: m.decoder(m.encoder(x)[0][:, -1:].repeat(1, 4, 1))[0],
+                encoder=nn.GRU(5, 6, batch_first=True), decoder=nn.GRU(6, 3, batch_first=True))
+    with pytest.raises(Refusal, match=r"^The golden model must have a layer for everything that is exported, but has "
+                                      r"none for repeat \(repeat: part of encoder; it repeats a vector for 4 steps, "
+                                      r"which no sequence that it is made of has; repeat it for x.shape\[1\]\)"):
+        export(model.eval(), torch.randn(8, 9, 5))
