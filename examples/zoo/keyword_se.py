@@ -17,7 +17,8 @@ class Excitation(nn.Module):
 
     def __init__(self, channels: int, squeezed: int) -> None:
         super().__init__()
-        self.layers = nn.Sequential(nn.Linear(channels, squeezed), nn.SiLU(), nn.Linear(squeezed, channels), nn.Sigmoid())
+        self.layers = nn.Sequential(nn.Linear(channels, squeezed), nn.SiLU(), nn.Linear(squeezed, channels),
+                                    nn.Sigmoid())
 
     def forward(self, x: Tensor) -> Tensor:
         gates = self.layers(x.mean((2, 3)))

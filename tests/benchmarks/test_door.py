@@ -85,11 +85,11 @@ def test_the_figures_are_of_nodes_files_and_torch_programs(cases, monkeypatch):
     monkeypatch.setattr(door, "node_cases", lambda: [cases["test_relu"], cases["test_Conv3d"]])
     monkeypatch.setattr(door, "converted_cases", lambda: [cases["test_Linear"]])
     monkeypatch.setattr(torch_programs, "PROGRAMS", [
-        each for each in torch_programs.PROGRAMS if each.name in ("batch_norm_first", "squeeze_excite")])
+        each for each in torch_programs.PROGRAMS if each.name in ("batch_norm_first", "kept_cell")])
     said = []
     found = door.measure(said.append)
     assert found["onnx_node"] == {"right": 1, "refused": 1, "wrong": 0, "tracebacks": 0}
     assert found["onnx_converted"] == {"right": 1, "refused": 0, "wrong": 0, "tracebacks": 0}
     assert found["torch"] == {"programs": 2, "right": 1, "refused": 1, "wrong": 0, "tracebacks": 0}
     assert found["table"]["torch"] == "2 programs, 1 right, 1 refused, 0 wrong, 0 tracebacks"
-    assert len(said) == 5 and any(each.startswith("squeeze_excite: refused (") for each in said)
+    assert len(said) == 5 and any(each.startswith("kept_cell: refused (") for each in said)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from circulant.sim.kinds.gate import FloatGate
 from circulant.sim.kinds.scale import FloatScale
 from circulant.training.capture.graph import Move, Node
 from circulant.training.capture.moving import Mover
@@ -40,6 +41,25 @@ class Builder(Mover):
             return made
         self.astray(node, node.inputs[number])
         return Stream("", Form(), np.arange(places.size))
+
+    def gate(self, node: Node) -> Stream | None:
+        """The stream of the product of all steps, or pixels, with one vector; None where it is none of such."""
+        for number, name in enumerate(node.inputs):
+            came = self.graph[name]
+            if not isinstance(came, Move) or len(came.inputs) > 1 or (
+                    came.places.unique().numel() == came.places.numel()):
+                continue
+            stream = self.single(node, 1 - number)
+            form = stream.form
+            if form.flow is None or not (form.flow.grid or (form.flow.sequence and self.sequences(came.inputs[0]))):
+                continue
+            places = came.places.numpy().reshape(-1)[stream.order].reshape(form.shape)
+            each = (np.moveaxis(places, 0, -1) if form.flow.grid else places).reshape(-1, form.flow.size)
+            vector = self.vector(came.inputs[0]) if (each == each[0]).all() else None
+            if vector is not None and self._all(vector, each[0]):
+                return self.give(node.name, "gate", stream, lambda name, flow: FloatGate(name, flow.size), form,
+                                 order=stream.order, others=(vector,))
+        return None
 
     def taken(self, node: Node, number: int = 0, *, images: bool = False, sequence: bool = False) -> Stream:
         """The stream of a node that takes images, or else vectors and sequences of them, or sequences alone."""

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from circulant.sim.kinds.gate import FloatGate
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.kinds.repeat import FloatRepeat
 from circulant.sim.kinds.reverse import FloatReverse
@@ -94,25 +93,6 @@ class Mover(Maker):
         assert counted is not None
         return self.give(name, "repeat", steps, lambda name, flow: FloatRepeat(name, size, counted.size), Form.of(
             Flow(size, sequence=True), len(places)), others=(vector,))
-
-    def gate(self, node: Node) -> Stream | None:
-        """The stream of the product of all steps, or pixels, with one vector; None where it is none of such."""
-        for number, name in enumerate(node.inputs):
-            came = self.graph[name]
-            if not isinstance(came, Move) or len(came.inputs) > 1 or (
-                    came.places.unique().numel() == came.places.numel()):
-                continue
-            stream = self.single(node, 1 - number)
-            form = stream.form
-            if form.flow is None or not (form.flow.grid or (form.flow.sequence and self.sequences(came.inputs[0]))):
-                continue
-            places = came.places.numpy().reshape(-1)[stream.order].reshape(form.shape)
-            each = (np.moveaxis(places, 0, -1) if form.flow.grid else places).reshape(-1, form.flow.size)
-            vector = self.vector(came.inputs[0]) if (each == each[0]).all() else None
-            if vector is not None and self._all(vector, each[0]):
-                return self.give(node.name, "gate", stream, lambda name, flow: FloatGate(name, flow.size), form,
-                                 order=stream.order, others=(vector,))
-        return None
 
     @staticmethod
     def _all(vector: Stream, places: Places) -> bool:
