@@ -29,7 +29,7 @@ test: lint  ## lint, types, and the tests that a person waits for
 soak: lint  ## lint, types, and all tests, with many more examples of each property
 	@$(MAKE) --no-print-directory -j 2 types tests SELECTION='-m "soak or not soak" --hypothesis-profile soak'
 
-users: $(STAMP)  ## five users on a fresh environment with the wheel alone, and programs that users copy, each to a verified design
+users: $(STAMP)  ## six users on a fresh environment with the wheel alone, and programs that users copy, each to a verified design
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/test_users.py \
 		tests/test_docs.py tests/circulant/test_readme.py \
 		'tests/test_zoo.py::test_an_example_is_exact_under_verilator[dpd_gru]' $(ARGS)

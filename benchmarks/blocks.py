@@ -3,6 +3,7 @@
 Each network is trained at every block size by the settings of its experiment, and mapped twice: with the same
 multipliers, and with the fewest that keep the period of the dense one. Kept as `benchmarks.asic` keeps its figures.
 """
+import bisect
 import io
 import json
 import subprocess
@@ -92,8 +93,9 @@ def _plan(network: Network, multipliers: int) -> tuple[float, int]:
 
 
 def _budget(network: Network, period: float) -> int:
-    """The fewest multipliers of an even number with which a step takes no longer than a period."""
-    return next(budget for budget in range(16, 2 * FAST, 2) if _plan(network, budget)[0] <= period)
+    """An even number of multipliers, by bisection, with which a step takes no longer than a period, and longer with two
+    fewer."""
+    return 2 * bisect.bisect_left(range(FAST), True, 8, key=lambda half: _plan(network, 2 * half)[0] <= period)
 
 
 def _cells(network: Network, vectors: Vectors, budget: int, library: str, *, below: Path, samples: int,

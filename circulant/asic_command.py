@@ -18,8 +18,9 @@ __all__ = ["asic"]
                epilog="docs/asic.md describes method and figures, and what they leave out.")
 @click.argument("folder", metavar="[RUN]", required=False, type=click.Path(path_type=Path, file_okay=False),
                 default=RUNS / DEFAULT)
-@click.option("--library", "names", multiple=True, metavar="NAME|FILE", default=("sky130hd",), show_default=True,
-              help="sky130hd, sg13g2, asap7, or a liberty file (.lib, .gz, .xz); several files form one library.")
+@click.option("--library", "names", multiple=True, metavar="NAME|FILE", help="sky130hd, sg13g2, asap7, or a "
+              "liberty file (.lib, .gz, .xz); several files form one library.  [default: hardware.library, else "
+              "sky130hd]")
 @click.option("--corner", "corners", multiple=True, metavar="FILES", help="Liberty files of the same cells at another "
               "voltage, temperature or process, with commas between them; may be repeated.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
@@ -67,7 +68,8 @@ def asic(folder: Path, names: tuple[str, ...], corners: tuple[str, ...], out: Pa
     run = Run(folder, load(folder))
     require(run, "generate")
     vectors = played_of(run, require(run, "quantize"))[1] if samples else None
-    cells, known = library(names)
+    own = run.experiment.hardware.library
+    cells, known = library(names or (own if own != "none" else "sky130hd",))
     others = [corner(each) for each in corners]
     with Bars(Console(stderr=True)) as bars:
         made = made_of(run.path("hardware"), out or run.path(f"asic/{cells.name}"), cells, known, mhz=mhz or known.mhz,

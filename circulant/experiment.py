@@ -14,6 +14,7 @@ from typing import Any
 import tomlkit
 
 from circulant import sources
+from circulant.boards.asic.cells.catalogue import known
 from circulant.boards.device import devices
 from circulant.sim.files import files, toml
 from circulant.sim.files.schema import shown
@@ -126,6 +127,8 @@ class Hardware(Table):
     protection: str = key("none", "check bits of the memories of weights, biases and programs, see faults.md. parity: "
                           "a wrong bit is flagged; secded: it is put right, and two are flagged",
                           choices=("none", "parity", "secded"))
+    library: str = key("none", "standard cells to which `circulant asic` maps the design, and a sweep every point, for "
+                       "its area, clock and energy; see sweep.md", choices=("none", *known()))
     bus: str = key("none", "add a wrapper with registers for a host, which also reach the port of a reloadable "
                    "design; see integration.md", choices=BUSES)
     argmax: bool = key(False, "end the network with the choice of the class: the index of the largest output, the "

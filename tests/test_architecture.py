@@ -243,7 +243,6 @@ WITHOUT_A_SOURCE = {
     "tests/circulant/sweep/test_own_model.py",  # A sweep over a network of a user's own.
     "tests/benchmarks/test_properties.py",  # Networks and files that hypothesis draws.
     "tests/sim/cosim/test_foreign_driver.py",  # A driver of streams that is not ours.
-    "tests/users/test_users.py",  # Three users with the wheel.
     "tests/sim/kinds/test_images.py",  # Networks over images, of several kinds.
     "tests/sim/kinds/test_sample_kind.py",  # A kind that a test adds.
     "tests/hw/kinds/test_latency.py",  # The latencies of all units over images.
@@ -336,15 +335,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 9_960,
+    "circulant": 10_060,
     "training": 14_470,
     "sim": 17_080,
     "hw": 20_850,
     "boards": 7_500,
-    "benchmarks": 9_220,
+    "benchmarks": 9_310,
     "examples": 1_300,
     "docs": 200,
-    "tests": 52_150,
+    "tests": 52_200,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

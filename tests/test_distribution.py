@@ -1,12 +1,12 @@
 """What pip installs: an sdist from which a wheel is made that holds every file, and runs from an empty folder."""
-import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from benchmarks.users import made_wheel
 
 pytest.importorskip("setuptools", minversion="77", reason="building needs setuptools 77; run: pip install setuptools")
 
@@ -26,27 +26,6 @@ for line in (["train", "digits-gru", *small, *short],
              ["generate", "runs/digits-gru", "--multipliers", "12"]):
     assert not cli.main(line, prog_name="circulant", standalone_mode=False), line
 """
-
-
-def build(kind, source, target):
-    """The file that the build backend makes, as pip and `build` call it."""
-    target.mkdir()
-    done = subprocess.run([sys.executable, "-c", f"from setuptools import build_meta; build_meta.build_{kind}("
-                           f"{str(target)!r})"], cwd=source, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    made, = target.iterdir()
-    return made
-
-
-def made_wheel(folder):
-    """Made from the sdist, as on a machine that has no checkout."""
-    shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=shutil.ignore_patterns(
-        ".*", "runs", "build", "*.egg-info", "__pycache__", "docs", "tests"))
-    sdist = build("sdist", folder / "checkout", folder / "sdist")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder / "source", filter="data")
-    unpacked, = (folder / "source").iterdir()
-    return build("wheel", unpacked, folder / "wheel")
 
 
 @pytest.fixture(scope="module")

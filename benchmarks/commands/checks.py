@@ -1,9 +1,10 @@
 """Commands that measure the project itself: faults found, words compared, shapes proved, lines and words."""
+from dataclasses import asdict
 from typing import Any
 
 import click
 
-from benchmarks import designs, door, fuzz, mutation, size, soak, verification
+from benchmarks import designs, door, fuzz, mutation, size, soak, users, verification
 from benchmarks.commands.group import as_json, main, note, show
 from benchmarks.formal import shapes
 
@@ -102,3 +103,12 @@ def _verification(path: str | None, **options: Any) -> None:
 def _size(path: str | None) -> None:
     """Lines of Python in each folder, and words of documentation."""
     show(size.measure(), path)
+
+
+@main.command("users", epilog="Example: python -m benchmarks users --user spotter --json -")
+@click.option("--user", "names", multiple=True, type=click.Choice(list(users.USERS)), default=tuple(users.USERS),
+              show_default=True, help="May be repeated.")
+@as_json
+def _users(path: str | None, names: tuple[str, ...]) -> None:
+    """Users in a fresh environment with the wheel alone, from an empty folder: minutes to each milestone."""
+    show(asdict(users.measure(names, note)), path)

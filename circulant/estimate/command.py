@@ -10,10 +10,15 @@ from circulant.boards.device import device
 from circulant.completion import device_names, experiments
 from circulant.experiment import DEFAULT, Board, Experiment, load
 from circulant.extras import extras
-from circulant.run.sizing import levels
+from circulant.run.sizing import budget, levels
+from circulant.sim.figures import LATENCIES, Figures
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
 __all__ = ["estimate"]
+
+ASSUMED = 100.0
+"""MHz, where no device says how fast logic is."""
 
 NOT = 2
 """Exit code when the design does not fit, as that of ``circulant generate --device``."""
@@ -34,7 +39,8 @@ NOT = 2
 def estimate(source: str | None, part: str | None, multipliers: int | None, overrides: tuple[str, ...],
              as_json: bool) -> int:
     """Estimate multipliers, DSP blocks, block RAMs, look-up tables, flip-flops and clock with a model of the device
-    family. Each figure has its error against Yosys and nextpnr.
+    family. Each figure has its error against Yosys and nextpnr. Without a device, as for an ASIC: multipliers, memory
+    bits, cycles.
 
     For a run folder, the quantized network is read. For an experiment, the untrained network is built; the first time
     this takes torch and some seconds. If the design does not fit, the command says which resource is short and by how
@@ -52,7 +58,6 @@ def estimate(source: str | None, part: str | None, multipliers: int | None, over
 
     source = source or str(RUNS / DEFAULT)
     experiment = _experiment(source, part, multipliers, overrides)
-    found = device(experiment.board.device)
     network = network_of(Path(source)) if Path(source).is_dir() else None
     if network is not None and overrides and _reshapes(overrides):
         raise Refusal(f"The network of {source} is quantized already, and {_reshapes(overrides)} would change it; give "
@@ -60,6 +65,11 @@ def estimate(source: str | None, part: str | None, multipliers: int | None, over
     network = network or untrained(experiment)
     hardware = experiment.hardware
     network = network.with_argmax() if hardware.argmax else network
+    if experiment.board.device == "none":
+        figures = _cycles(network, experiment)
+        say({"estimate": {**figures.as_json(), "cycles": figures.cycles}}, as_json, *_in_words(figures))
+        return 0
+    found = device(experiment.board.device)
     options = model.Options(
         multipliers=hardware.multipliers, streams=hardware.streams, levels=levels(experiment),
         objective=hardware.objective, max_steps=hardware.max_steps, reloadable=hardware.reloadable,
@@ -80,17 +90,41 @@ def _experiment(source: str, part: str | None, multipliers: int | None, override
     """The experiment with what the options say laid over it.
 
     Raises:
-        Refusal: as `load`, or when no device is named.
+        Refusal: as `load`.
     """
     experiment = load(source, overrides)
     if part is not None:
         experiment = replace(experiment, board=Board(device(part).name))
-    if experiment.board.device == "none":
-        raise Refusal(f"An estimate needs a device, but board.device of {source} is 'none'; name one with --device, "
-                      "for instance --device LFE5U-85F")
     if multipliers is not None:
         experiment = replace(experiment, hardware=replace(experiment.hardware, multipliers=multipliers))
     return experiment
+
+
+def _cycles(network: Network, experiment: Experiment) -> Figures:
+    """Figures that follow from the plan alone.
+
+    Raises:
+        Refusal: as `circulant.run.sizing.budget`, and `circulant.hw.planner.plan`.
+    """
+    from circulant.hw.known_plans import plans_of
+    from circulant.hw.resources import figures
+
+    hardware = experiment.hardware
+    plans = plans_of(network, budget(experiment, network), streams=hardware.streams, levels=hardware.levels,
+                     objective=hardware.objective, reloadable=hardware.reloadable, packing=hardware.dsp_packing)
+    return figures(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
+
+
+def _in_words(figures: Figures) -> list[str]:
+    """Cycles, and microseconds at the clock that reports assume."""
+    times = {"period": figures.cycles, "latency, spaced": figures.latency_spaced,
+             "latency, contiguous": figures.latency_contiguous}
+    doubts = dict(zip(times, (name in figures.estimates for name in ("cycles", *LATENCIES)), strict=True))
+    return [f"{figures.multipliers:,} multipliers, {figures.memory_bits:,} memory bits; name a --device for its "
+            "resources and its clock",
+            *(f"  {name:<20} " + ("not planned for this network: circulant simulate measures it" if cycles is None else
+                                  f"{cycles:,g} cycles, {cycles / ASSUMED:,.3g} µs at {ASSUMED:g} MHz"
+                                  f"{', an estimate' if doubts[name] else ''}") for name, cycles in times.items())]
 
 
 def _reshapes(overrides: tuple[str, ...]) -> str:

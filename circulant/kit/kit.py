@@ -80,6 +80,7 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
     if "bus" in body:
         wrapper = {name.replace("component", body["bus"]["top"]).replace(manifest.top, body["bus"]["top"]): template
                    for name, template in FILES.items() if template in WRAPPED}
+        wrapper[f"{body['bus']['top']}_bd.tcl"] = "block_design.tcl.j2"
         rendered += [(BUS_FILES, context), (wrapper, context | _wrapper(body["bus"]))]
     texts = {name: _TEMPLATES.get_template(template).render(its)
              for some, its in rendered for name, template in some.items()}

@@ -17,7 +17,7 @@ def options(experiment: Experiment, network: Network) -> dict[str, Any]:
         Refusal: as `budget` and `levels`.
     """
     given = experiment.tables(("hardware",))["hardware"]
-    del given["clock_mhz"]
+    del given["clock_mhz"], given["library"]
     return given | {"multipliers": budget(experiment, network), "levels": levels(experiment),
                     "family": family(experiment)}
 

@@ -25,13 +25,13 @@ class Figure:
         words: its name in tables and pictures.
         value: in a row; bounds are compared with it.
         cost: what a search makes small.
-        device: whether it is known only where the experiment names a device.
+        needs: the key of the experiment without which it is not known; empty where it always is.
     """
 
     words: str
     value: Callable[[Row], float]
     cost: Callable[[Row], float]
-    device: bool = False
+    needs: str = ""
 
     def known(self, row: Row) -> bool:
         """Whether a row has it: one that failed or was made before has fewer."""
@@ -41,8 +41,11 @@ class Figure:
             return False
 
 
-def _cost(words: str, value: Callable[[Row], float], *, device: bool = False) -> Figure:
-    return Figure(words, value, cost=value, device=device)
+def _cost(words: str, value: Callable[[Row], float], needs: str = "") -> Figure:
+    return Figure(words, value, cost=value, needs=needs)
+
+
+DEVICE, LIBRARY = "board.device", "hardware.library"
 
 
 PRODUCT, READ = 0.003, 0.16
@@ -68,10 +71,15 @@ FIGURES = {
     "latency_spaced": _cost("cycles of latency, spaced", lambda row: row["latency_spaced"]),
     "latency_contiguous": _cost("cycles of latency, contiguous", lambda row: row["latency_contiguous"]),
     "energy": _cost("nJ a step (estimate)", _energy),
-    "dsps": _cost("DSP blocks", lambda row: row["dsps"], device=True),
-    "block_rams": _cost("block RAMs", lambda row: row["block_rams"], device=True),
-    "luts": _cost("look-up tables (estimate)", lambda row: row["luts"], device=True),
-    "flip_flops": _cost("flip-flops (estimate)", lambda row: row["flip_flops"], device=True),
+    "dsps": _cost("DSP blocks", lambda row: row["dsps"], DEVICE),
+    "block_rams": _cost("block RAMs", lambda row: row["block_rams"], DEVICE),
+    "luts": _cost("look-up tables (estimate)", lambda row: row["luts"], DEVICE),
+    "flip_flops": _cost("flip-flops (estimate)", lambda row: row["flip_flops"], DEVICE),
+    "cells_mm2": _cost("mm² of cells", lambda row: row["cells_mm2"], LIBRARY),
+    "logic_mm2": _cost("mm² of logic", lambda row: row["logic_mm2"], LIBRARY),
+    "inference_nj": _cost("nJ an inference", lambda row: row["inference_nj"], LIBRARY),
+    "rest_uw": _cost("µW at rest", lambda row: row["rest_uw"], LIBRARY),
+    "cells_mhz": Figure("MHz of cells", lambda row: row["cells_mhz"], lambda row: -row["cells_mhz"], LIBRARY),
 }
 """All figures that a search can aim at or bound, by the name in its file."""
 

@@ -145,10 +145,10 @@ def _unknown(search: Search, spaces: tuple[Space, ...]) -> list[str]:
         if any(axis.key == "seed" for axis in space.axes):
             problems.append(f"a search must not choose a seed, which would be luck, but the grid {space.label!r} lists "
                             'some; give set = ["training.seed=N"], or leave out the search')
-        if space.experiment.board.device == "none":
-            problems += [f"{FIGURES[name].words} are known where there is a device, but the experiment of "
-                         f"{space.label!r} has none; give set = [\"board.device=NAME\"]"
-                         for name in search.figures if FIGURES[name].device]
+        given = {"board.device": space.experiment.board.device, "hardware.library": space.experiment.hardware.library}
+        problems += [f"{FIGURES[name].words} are known where there is a {needed.split('.')[1]}, but the experiment of "
+                     f"{space.label!r} has none; give set = [\"{needed}=NAME\"]"
+                     for name in search.figures if given.get(needed := FIGURES[name].needs) == "none"]
         if space.experiment.hardware.reloadable and "memory_bits" in search.figures:
             problems.append(f"memory_bits are not predicted for a reloadable design, as that of {space.label!r} is; "
                             "take weight_memory_bits")

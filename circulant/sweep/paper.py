@@ -26,7 +26,7 @@ __all__ = ["FORMATS", "KINDS", "draw", "plot", "rows_of", "written"]
 Rows = Sequence[Row]
 
 KINDS = {"front": ("weight_memory_bits", "work"), "cost": ("cycles_per_step", "multipliers"),
-         "sizes": ("block_size", "weight_bits")}
+         "sizes": ("block_size", "weight_bits"), "cells": ("cells_mm2", "inference_nj")}
 """The two figures of the panels of each kind of picture, against which the metric is drawn."""
 
 FORMATS = ("pdf", "svg", "png", "csv")
@@ -125,7 +125,7 @@ def _panel(axes: Axes, rows: Rows, name: str, groups: list[str]) -> None:
         axes.plot(*zip(*edge, strict=True), color="#555555", linewidth=0.8, drawstyle="steps-post", label="front")
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.tick_params(axis="x", rotation=30)
     low, high = axes.get_ylim()
@@ -158,8 +158,8 @@ def written(rows: Rows, kind: str, ending: str, columns: int = 2) -> bytes:
 @click.command("plot", short_help="Draw a sweep or an exploration for a paper")
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--kind", type=click.Choice([*KINDS]), default="front", show_default=True,
-              help="The metric against weight bits and work, against cycles and multipliers, or against block size and "
-                   "bits of a weight.")
+              help="The metric against weight bits and work, cycles and multipliers, block size and bits of a weight, "
+                   "or area and energy of standard cells.")
 @click.option("--format", "formats", default="pdf,svg,png,csv", show_default=True, metavar="LIST",
               help="Formats, with commas between them.")
 @click.option("--columns", type=click.IntRange(1, 2), default=2, show_default=True, help="Columns of a page.")
@@ -174,6 +174,11 @@ def plot(folder: Path, kind: str, formats: str, columns: int) -> int:
     if wrong := [each for each in asked if each not in FORMATS]:
         raise Refusal(f"--format must list formats among {', '.join(FORMATS)}, not {wrong[0]!r}; leave it out")
     rows = rows_of(folder)
+    if kind == "cells":
+        rows = [row for row in rows if "inference_nj" in row]
+        if not rows:
+            raise Refusal(f"--kind cells needs points in standard cells, but {folder} has none; sweep with "
+                          "set = [\"hardware.library=sky130hd\"]")
     for ending in asked:
         atomic_bytes(target := folder / f"plot-{kind}.{ending}", written(rows, kind, ending, columns))
         click.echo(target)

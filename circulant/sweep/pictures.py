@@ -17,7 +17,7 @@ __all__ = ["COSTS", "Mark", "pictures"]
 Rows = Sequence[Row]
 
 COSTS = ("weight_memory_bits", "cycles_per_step", "work", "multipliers", "memory_bits", "energy", "latency_spaced",
-         "latency_contiguous", "dsps", "block_rams", "luts", "flip_flops")
+         "latency_contiguous", "dsps", "block_rams", "luts", "flip_flops", "cells_mm2", "inference_nj", "rest_uw")
 """Figures that accuracy is shown against, where the rows have them."""
 
 Axis = Literal["block_size", "weight_bits"]

@@ -56,6 +56,11 @@ class Row(Failure, total=False):
     luts: int
     flip_flops: int
     mhz: float
+    cells_mm2: float
+    logic_mm2: float
+    cells_mhz: float
+    inference_nj: float
+    rest_uw: float
     violates: str
     broken: list[str]
     seeds: int

@@ -1,7 +1,7 @@
 """The rows of a sweep as CSV, for the terminal, as Markdown and for the page; the same columns everywhere."""
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -20,14 +20,18 @@ COLUMNS = {
     "experiment": "experiment", "block_size": "k", "weight_bits": "w", "activation_bits": "a",
     "budget": "budget", "dense": "float", "circulant": "circulant", "quantized": "quantized",
     "weight_memory_bits": "weight bits", "multipliers": "multipliers", "cycles_per_step": "cycles",
-    "floor_cycles": "floor", "front": "front",
+    "floor_cycles": "floor", "cells_mm2": "mm²", "inference_nj": "nJ", "cells_mhz": "MHz", "front": "front",
 }
 """Columns of the tables for people, with their headings."""
+
+CELLS = ("cells_mm2", "inference_nj", "cells_mhz")
+"""Columns that are there only where a row has them."""
 
 EXACT = ("experiment", "block_size", "weight_bits", "activation_bits", "budget", "seed", "measure", "metric", "dense",
          "circulant", "quantized", "weights", "dense_weights", "weight_memory_bits", "memory_bits", "multipliers",
          "cycles_per_step", "floor_cycles", "latency_spaced", "latency_contiguous", "dsps", "block_rams", "luts",
-         "flip_flops", "mhz", "front", "violates", "reason")
+         "flip_flops", "mhz", "cells_mm2", "logic_mm2", "cells_mhz", "inference_nj", "rest_uw", "front",
+         "violates", "reason")
 """Columns of the CSV."""
 
 SHORT = 40
@@ -52,11 +56,12 @@ def terminal(name: str, rows: Rows) -> Table:
     shown = marked if len(marked) <= SHORT else [row for row in marked if row["front"]]
     title = f"{name}: {_counted(rows)}" + ("" if shown is marked else f"; the {len(shown)} that nothing beats")
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=0)
-    for column, heading in COLUMNS.items():
+    headings = _headings(rows)
+    for column, heading in headings.items():
         left = column in ("experiment", "block_size", "front")
         table.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for row in shown:
-        table.add_row(*_marked(row), style="red" if row["reason"] else "green" if row["front"] else None)
+        table.add_row(*_marked(row, headings), style="red" if row["reason"] else "green" if row["front"] else None)
     return table
 
 
@@ -92,8 +97,15 @@ def markdown(name: str, rows: Rows, command: str, picture: str, points: str) -> 
 def tables(rows: Rows) -> list[tuple[str, list[str], list[list[str]]]]:
     """The tables of the page: title, headings, cells; why points failed, and every point."""
     wrong = [[why, str(count)] for why, count in failures(rows).items()]
+    headings = _headings(rows)
     return [*([("Points that failed", ["reason", "points"], wrong)] if wrong else []),
-            ("All points", [*COLUMNS.values()], [_marked(row) for row in _with_fronts(over_seeds(rows))])]
+            ("All points", [*headings.values()], [_marked(row, headings) for row in _with_fronts(over_seeds(rows))])]
+
+
+def _headings(rows: Rows) -> dict[str, str]:
+    """The columns that these rows have."""
+    return {name: heading for name, heading in COLUMNS.items()
+            if name not in CELLS or any(name in row for row in rows)}
 
 
 def notes(rows: Rows) -> list[str]:
@@ -132,14 +144,14 @@ def _of_seeds(rows: Rows) -> str:
             "deviation; *front* compares the means.") * (most > 1) + few(most)
 
 
-def _marked(row: Mapping[str, Any]) -> list[str]:
+def _marked(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
     """The cells of a row; one that failed, or is beyond a bound, says so where others have their front."""
     last = "failed" if row["reason"] else "beyond a bound" if row.get("violates") else row["front"]
-    return [*_cells(row)[:-1], last]
+    return [*_cells(row, columns)[:-1], last]
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
-    return [_cell(column, row.get(column, ""), row) for column in COLUMNS]
+def _cells(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
+    return [_cell(column, row.get(column, ""), row) for column in columns]
 
 
 def _cell(column: str, value: Any, row: Mapping[str, Any]) -> str:
@@ -152,6 +164,6 @@ def _cell(column: str, value: Any, row: Mapping[str, Any]) -> str:
 
 
 def _markdown(rows: Rows) -> str:
-    lines = [list(COLUMNS.values()), ["---"] * len(COLUMNS)]
-    lines += [_marked(row) for row in rows]
+    headings = _headings(rows)
+    lines = [list(headings.values()), ["---"] * len(headings), *(_marked(row, headings) for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -179,6 +179,11 @@ def keyed(point: Point, trained: Trained, measure: str) -> str:
     """The key under which the figures of a point are kept."""
     simulated = ("simulation",) if measure == "simulate" else ()
     tables = point.experiment.tables(("quantization", "hardware", "board", *simulated))
+    name = tables["hardware"]["library"]
+    if name != "none":
+        from circulant.sweep.cells import method
+
+        return store.point_key(trained["model"], tables, f"{measure} {method(name)}")
     return store.point_key(trained["model"], tables, measure)
 
 
@@ -245,7 +250,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         from circulant.hw.resources import figures, parts
 
     options = hardware_options(experiment, network)
-    design = None if measure == "plan" else generate(network, **options)
+    library = experiment.hardware.library
+    design = None if measure == "plan" and library == "none" else generate(network, **options)
     if options["argmax"]:
         network = network.with_argmax()
         vectors = vectors and network.chosen(vectors)
@@ -273,6 +279,10 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples))
+    if design and library != "none":
+        from circulant.sweep import cells
+
+        found |= cells.figures(design, vectors, library)
     return found
 
 

@@ -25,7 +25,8 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr(asic_command, "require", lambda run, step: None)
     monkeypatch.setattr(asic_command, "played_of", lambda run, _: (None, Vectors.load(run.path("vectors.npz"))))
     monkeypatch.setattr(asic_command, "load", lambda folder: None)
-    monkeypatch.setattr(asic_command, "Run", lambda folder, experiment: type("R", (), {"path": folder.joinpath}))
+    monkeypatch.setattr(asic_command, "Run", lambda folder, experiment: type("R", (), {
+        "path": folder.joinpath, "experiment": Experiment()}))
     return tmp_path
 
 

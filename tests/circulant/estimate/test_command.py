@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from circulant.hw import generate
 from circulant.sim.files.writing import atomic_text
 from tests.circulant.conftest import small_network
 
@@ -35,8 +36,18 @@ def test_a_run_that_does_not_fit_is_told_the_ways_out(call, quantized):
     assert "It does not fit. The smallest change of each setting with which it fits:" in text and "too many" in text
 
 
+def test_cycles_need_no_device(call, quantized):
+    code, out, err = call("estimate", quantized, "--json")
+    assert (code, err) == (0, "")
+    made = generate(small_network()[0], multipliers=16, objective="throughput").figures
+    assert json.loads(out)["estimate"] == {**made.as_json(), "cycles": made.cycles}
+    text = call("estimate", quantized)[1]
+    assert f"  period               {made.cycles:g} cycles, {made.cycles / 100:.3g} µs at 100 MHz\n" in text
+    assert f"latency, spaced      {made.latency_spaced:g} cycles" in text and "name a --device" in text
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
-    ([], "An estimate needs a device, but board.device of {folder} is 'none'; name one with --device"),
+    (["--multipliers", "0"], "hardware.multipliers may be 0 (all of the device's) only if board.device names a device"),
     (["--device", "LFE5U-26F"], "A device must be one of "),
     (["--device", "LFE5U-25F", "--set", "model.hidden=4"], "is quantized already, and model.hidden=4 would change it"),
     (["--device", "LFE5U-25F", "--set", "hardware.mhz=4"], "[hardware] has no key 'mhz'"),

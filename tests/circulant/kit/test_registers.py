@@ -194,6 +194,30 @@ def test_ip_xact_keeps_to_its_schema(made):
     assert not schema.validate(component)
 
 
+@pytest.mark.skipif(shutil.which("tclsh") is None, reason="tclsh is not installed")
+def test_the_block_design_connects_every_port_once(made):
+    """Vivado's commands are replaced by one that says what it was asked for."""
+    folder, _ = made
+    said = subprocess.run(["tclsh"], input='proc unknown {args} { puts $args; return $args }\nset argv {}\n'
+                          "source circulant_axi4lite_bd.tcl\n", cwd=folder, capture_output=True, text=True, check=True)
+    lines = said.stdout.splitlines()
+    files = next(line for line in lines if line.startswith("add_files {")).partition("{")[2].rstrip("}").split()
+    assert {"top.v", "circulant_axi4lite.v"} < {*files} and all((folder / name).is_file() for name in files)
+    cells = {line.split()[-1] for line in lines if line.startswith("create_bd_cell ")}
+    assert cells == {"ps", "reset", "control", "memory", "dma", "core"}
+    ends = [line.split()[1].split("/") for line in lines if re.match("get_bd_(intf_)?pins ", line)]
+    assert {cell for cell, _ in ends} == cells
+    mine = [name for cell, name in ends if cell == "core"]
+    assert len(mine) == len({*mine}), "nothing is connected twice"
+    ports = {port["name"] for port in json.loads((folder / "manifest.json").read_text())["bus"]["ports"]}
+    loose = {port for port in ports if port not in mine and not any(port.startswith(f"{name}_") for name in mine)}
+    assert loose == set() and {*mine} - ports == {"s_axi", "s_axis", "m_axis"}
+    manifest = Manifest.load(folder)
+    dma, = [line for line in lines if "c_m_axis_mm2s_tdata_width" in line]
+    assert f"mm2s_tdata_width {{{8 * manifest.input.beat_bytes}}}" in dma
+    assert f"s2mm_tdata_width {{{8 * manifest.output.beat_bytes}}}" in dma
+
+
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus Verilog is not installed")
 def test_the_bench_of_the_wrapper_tells_right_from_wrong(made, tmp_path):
     folder = shutil.copytree(made[0], tmp_path / "design")

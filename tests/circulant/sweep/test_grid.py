@@ -119,7 +119,8 @@ def test_the_recurrent_sweep_is_the_one_that_was_asked_for():
                                                   "objectives, at_most, at_least, storage"),
     ("", "search = {objectives = ['scor']}", "a figure must be one of score, weight_memory_bits, memory_bits, "
                                              "multipliers, cycles_per_step, work, latency_spaced, latency_contiguous, "
-                                             "energy, dsps, block_rams, luts, flip_flops, not 'scor'; did you "
+                                             "energy, dsps, block_rams, luts, flip_flops, cells_mm2, logic_mm2, "
+                                             "inference_nj, rest_uw, cells_mhz, not 'scor'; did you "
                                              "mean 'score'?"),
     ("seed = [0, 1]", "search = 'tpe'",
      "a search must not choose a seed, which would be luck, but the grid 'digits-gru' lists some"),

@@ -17,7 +17,8 @@ def folder(tmp_path, rows):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("columns", [1, 2])
 def test_every_point_is_in_view_and_in_the_legend(folder, rows, kind, columns):
-    made = rows_of(folder)
+    made = [row | {"cells_mm2": row["weights"] / 1e4, "inference_nj": row["cycles_per_step"]}
+            for row in rows_of(folder)]
     assert len(made) == len([row for row in rows if not row["reason"]])
     figure = draw(made, kind, columns)
     shown = 0
@@ -56,6 +57,8 @@ def test_what_the_command_writes(call, folder):
 
 
 def test_what_is_refused(call, folder, tmp_path):
+    code, _, err = call("plot", folder, "--kind", "cells")
+    assert code == 2 and 'sweep with set = ["hardware.library=sky130hd"]' in err.replace("\n", " ")
     code, _, err = call("plot", folder, "--format", "png,jpg")
     assert code == 2 and "--format must list formats among pdf, svg, png, csv, not 'jpg'" in err
     (folder / "sweep.json").unlink()

@@ -38,6 +38,15 @@ def test_the_terminal_shows_every_row_of_a_short_sweep(rows):
                                "3,200", "memory", "work"]
 
 
+def test_cells_have_columns_where_a_point_was_mapped(rows):
+    assert "mm²" not in printed(sheets.terminal("mine", rows))
+    rows[2] |= {"cells_mm2": 0.2679, "inference_nj": 457.0, "cells_mhz": 174.0}
+    said = printed(sheets.terminal("mine", rows)).splitlines()
+    assert said[2].split()[-4:] == ["mm²", "nJ", "MHz", "front"]
+    assert said[6].split()[-5:] == ["0.2679", "457", "174", "memory", "work"]
+    assert "| floor | mm² | nJ | MHz | front |" in sheets.markdown("mine", rows, "circulant sweep", "p.png", "p.csv")
+
+
 def test_the_terminal_shows_the_fronts_of_a_long_sweep(rows):
     long = rows + [row | {"activation_bits": 16} for row in 2 * rows]
     said = printed(sheets.terminal("mine", long))
@@ -83,7 +92,7 @@ def test_markdown(rows):
     assert "\n## Points that nothing beats\n" in text
     lines = text.splitlines()
     assert len([line for line in lines if line.startswith(("| one", "| two"))]) == 6
-    assert {line.count("|") for line in lines if line.startswith("|")} == {len(sheets.COLUMNS) + 1}
+    assert {line.count("|") for line in lines if line.startswith("|")} == {len(sheets.COLUMNS) - len(sheets.CELLS) + 1}
     assert "| one | gru=8 linear=4 | 8 | 12 | 16 | 99.00% | 98.00% | 98.00% | 8,000 | 15 | 440 | 400 | memory work |" \
         in lines
 

@@ -15,5 +15,7 @@ path.write_text(text)
 EDIT
 circulant data gestures/gestures.npz
 circulant inspect gestures
+#: what each layer becomes
 circulant run gestures
 circulant report runs/gestures --mhz 50 --json > report.json
+#: a verified design

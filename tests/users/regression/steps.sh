@@ -3,3 +3,4 @@ python train.py
 circulant generate runs/meter --multipliers 24
 circulant simulate runs/meter
 circulant report runs/meter --json > report.json
+#: a verified design of a training loop of one's own
