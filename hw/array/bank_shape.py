@@ -24,8 +24,8 @@ class BankShape:
         columns: C.
         x, h, second: a product with the input, the recurrent and the second vector; it says the formats.
         streams: sequences that are interleaved.
-        aside: blocks of the input that come side by side; it divides the columns and the blocks of an input, which then
-            is all that there is.
+        aside: blocks of the input that come side by side; it divides the columns, and the input is all that there is.
+            The last ones of a vector may be more than it has.
         levels: of logic between two registers.
         single: whether each vector is a sequence of its own, so that no mark of an end is looked at.
         start: column with which the recurrent vector begins, where it does not follow the input at once.
@@ -45,9 +45,9 @@ class BankShape:
     counts: int = 2
 
     def __post_init__(self) -> None:
-        if self.aside > 1 and (self.h is not None or self.columns % self.aside or self.x_blocks % self.aside):
-            raise ValueError(f"Blocks side by side must divide the columns and the blocks of an input, not {self.aside}"
-                             f" of {self.columns} and {self.x_blocks}, without a recurrent vector")
+        if self.aside > 1 and (self.h is not None or self.columns % self.aside):
+            raise ValueError(f"Blocks side by side must divide the columns, not {self.aside} of {self.columns}, without a "
+                             "recurrent vector")
 
     @property
     def k(self) -> int:
@@ -61,6 +61,11 @@ class BankShape:
     @property
     def x_blocks(self) -> int:
         return _blocks(self.x)
+
+    @property
+    def beats(self) -> int:
+        """Beats of an input."""
+        return -(-self.x_blocks // self.aside)
 
     @property
     def head(self) -> int:
@@ -97,7 +102,7 @@ class BankShape:
     def most(self) -> int:
         """A bound of the blocks that are counted, which have come and are not read to the end."""
         own = 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2
-        return max(own, self.ring * self.x_blocks) if self.counts > 2 else own
+        return max(own, self.ring * self.beats * self.aside) if self.counts > 2 else own
 
     @property
     def waiting(self) -> wiring.Signature:

@@ -118,7 +118,7 @@ class Banks(wiring.Component):
     def _input(self, m: Module, platform: Platform) -> tuple[list[ForwardFft], Value, Signal, Signal]:
         """Accept, count and transform the input's blocks; returns the transforms, and where their next output goes."""
         shape, x = self.shape, self.shape.x
-        beats = shape.x_blocks // shape.aside
+        beats = shape.beats
         transforms = instances(m, platform, "fft_x", ForwardFft, shape.aside, shape=_fft(x, shape.levels),
                                shift=_shift(x), spectrum_width=x.spectrum.width)
 
@@ -139,11 +139,12 @@ class Banks(wiring.Component):
         self._note_ends(m, accepted, beats)
 
         # The place of what leaves the transforms, and the whole inputs that wait.
-        bank, address, ends = self._places(m, "x", written, first=0, count=shape.x_blocks, bases=shape.bases,
+        bank, address, ends = self._places(m, "x", written, first=0, count=beats, bases=shape.bases,
                                            aside=shape.aside)
         m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
         if shape.counts > 2:
-            m.d.sync += self.have[2].eq(self.have[2] + written - Mux(self.done_input, beats, 0))
+            come = written if shape.aside == 1 else Mux(written, shape.aside, 0)
+            m.d.sync += self.have[2].eq(self.have[2] + come - Mux(self.done_input, beats * shape.aside, 0))
         return transforms, bank, address, written
 
     def _note_ends(self, m: Module, accepted: Value, beats: int) -> None:
@@ -210,14 +211,13 @@ class Banks(wiring.Component):
     def _places(self, m: Module, name: str, step: Value, first: int, count: int, bases: list[int],
                 half: Value | None = None, *, aside: int = 1) -> tuple[Value, Signal, Signal]:
         """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn; of the first
-        of so many ``aside`` that are written at once.
+        of so many ``aside`` that are written at once, ``count`` times.
 
         With ``half``, between two vectors, it goes half the bases back, which is as well half of them on.
         """
         c, depth = self.shape.columns, self.shape.depth
         starts = [base + first // c for base in bases]
         address = Signal(range(max(2, depth)), name=f"{name}_address", init=starts[0])
-        count //= aside
         turn = Signal(range(len(bases)), name=f"{name}_turn")
 
         # The bank, and whether the vector ends: known where all of it is one bank, or one block.

@@ -100,6 +100,7 @@ class LayerPlan:
             an estimate, exact in what `plan` gives. Interleaved streams may take part of a cycle more on the average.
         spacing: of the passes' ends, see `Program`.
         streams: sequences that are interleaved.
+        schedule: of the program, unless the array is shared.
         sharing: with other layers; the multipliers of the array then are those of the first of them.
         repeats: of a shared array, the steps after which it repeats what it did before, and how many of them it then
             repeats again and again; None where the cycles are an estimate.
@@ -111,6 +112,7 @@ class LayerPlan:
     cycles: float
     spacing: tuple[int, int, int] = (1, 1, 1)
     streams: int = 1
+    schedule: type[Program] = InputFirst
     sharing: Sharing | None = None
     repeats: tuple[int, int] | None = None
     _programs: dict[int, tuple[Simple, Program]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -129,7 +131,8 @@ class LayerPlan:
         if self.sharing is not None:
             return self.sharing.programs[[id(each) for each in self.sharing.layers].index(id(layer))]
         if id(layer) not in self._programs:
-            self._programs[id(layer)] = layer, layer_program(layer, self.shape, self.spacing)
+            self._programs[id(layer)] = layer, layer_program(layer, self.shape, self.spacing,
+                                                             self.schedule)
         return self._programs[id(layer)][1]
 
     def alone(self, layer: Simple) -> Sharing:

@@ -22,7 +22,7 @@ FETCH = 1
 
 
 class RowBuffers(wiring.Component):
-    """The rows of all matrices of one stage.
+    """The rows of all matrices of one stage; where ``gives`` of its array says so, several blocks are fetched at once.
 
     Parameters:
         program: the passes.
@@ -31,10 +31,11 @@ class RowBuffers(wiring.Component):
     Members:
         i: rows of each chain, see `chain_output`.
         fetch: read the next block, in a cycle with ``ready``.
-        block: number of the block to fetch next.
+        block: number of the block to fetch next, or of the blocks that are side by side.
         waiting: whole blocks that came and were not fetched.
         ready: a whole block waits.
-        rows: for each gate the k values of the block that was fetched last, from the cycle after ``fetch`` on.
+        rows: for each gate the k values of the block that was fetched last, from the cycle after ``fetch`` on; of blocks
+            side by side one behind the other.
     """
 
     def __init__(self, program: Program, *, stage: int) -> None:
@@ -43,23 +44,27 @@ class RowBuffers(wiring.Component):
                         if matrix.stage == stage]
         product = self._chosen[0][1].product
         self._row = data.ArrayLayout(signed(product.output.width), product.block_size)
-        self.blocks = max(matrix.blocks for _, matrix in self._chosen)
+        self._gives = program.shape.gives
+        self.blocks = -(-max(matrix.blocks for _, matrix in self._chosen) // self._gives)
+        fetched = data.ArrayLayout(signed(product.output.width), self._gives * product.block_size)
         super().__init__({
             "i": In(chain_output(program.whole)).array(program.shape.chains),
             "fetch": In(1), "block": Out(range(max(2, self.blocks))),
             "waiting": Out(range(2 * self.blocks + 1)), "ready": Out(1),
-            "rows": Out(data.StructLayout({kind: self._row for _, matrix in self._chosen for kind in matrix.kinds}))})
+            "rows": Out(data.StructLayout({kind: fetched for _, matrix in self._chosen for kind in matrix.kinds}))})
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        # Whole blocks that wait: those that come in this cycle, less one that is fetched.
+        # Whole blocks that wait: those that come in this cycle, less one that is fetched. Blocks that are side by side come
+        # in one cycle, so that the first of them counts for all.
         chains = self.i
         second = Signal()
-        complete = Signal(len(chains))
+        firsts = chains[::self._gives]
+        complete = Signal(len(firsts))
         m.d.comb += [
             bit.eq(chain.completes & Cat(chain.matrix == number for number, _ in self._chosen).any())
-            for bit, chain in zip(complete, chains, strict=True)]
-        counts = Array(number.bit_count() for number in range(1 << len(chains)))
+            for bit, chain in zip(complete, firsts, strict=True)]
+        counts = Array(number.bit_count() for number in range(1 << len(firsts)))
         m.d.sync += [
             self.waiting.eq(self.waiting + counts[complete] - self.fetch),
             self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0)),
@@ -93,17 +98,19 @@ class RowBuffers(wiring.Component):
                         read.addr.eq(Mux(second, depth, 0) + address),
                     ]
                     values.append(Value.cast(read.data))
-                bank = Signal(range(max(2, banks)), name=f"bank_{name}")
+                if self._gives > 1:
+                    values = [Cat(*values[n:n + self._gives]) for n in range(0, banks, self._gives)]
+                bank = Signal(range(max(2, len(values))), name=f"bank_{name}")
                 with m.If(self.fetch):
                     m.d.sync += bank.eq(at)
-                m.d.comb += self.rows[name].eq(Array(values)[bank] if banks > 1 else values[0])
+                m.d.comb += self.rows[name].eq(Array(values)[bank] if len(values) > 1 else values[0])
         return m
 
     def _block_place(self, m: Module, places: RowPlaces, name: str) -> tuple[Value, Value]:
         """The bank and the address of the block to fetch next: bits of its number, or where each pass begins with the
         first bank, counters."""
         if places.even:
-            return self.block, self.block >> (places.banks.bit_length() - 1)
+            return self.block, self.block >> ((places.banks // self._gives).bit_length() - 1)
         bank, address, inside = (Signal(range(max(2, count)), name=f"{name}_{what}") for what, count in (
             ("bank", places.banks), ("address", places.depth), ("inside", places.passed)))
         ends, whole = self.block == self.blocks - 1, inside == places.passed - 1

@@ -36,8 +36,9 @@ class LinearLayer(wiring.Component):
         config: the port of a reloadable design; None otherwise.
 
     Members:
-        i: stream of blocks of x; of a dense layer some values, as many as its columns divide.
-        o: stream of blocks of y; what lies behind the last output is zero.
+        i: stream of blocks of x, as many side by side as the array takes; of a dense layer some values, as many as its
+            columns divide.
+        o: stream of blocks of y, as many side by side as the array gives; what lies behind the last output is zero.
         array: where the array is shared, see `array_port`.
         busy: of a reloadable design: a vector is under way.
         faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
@@ -46,8 +47,9 @@ class LinearLayer(wiring.Component):
     def __init__(self, layer: Linear, *, program: Program, single: bool = False, config: Config | None = None) -> None:
         self._config = config
         self._layer, product = layer, layer.product
-        self._blocks = product.rows // product.block_size
-        self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
+        self._k = product.block_size * program.shape.gives  # values that leave in a cycle
+        self._blocks = -(-product.rows // self._k)
+        self._queue = Queue(block(self._k, product.output.width), depth=3 * self._blocks)
         self.program = program
         self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape),
                                 levels=program.shape.levels, single=single, counts=program.counts)
@@ -55,7 +57,7 @@ class LinearLayer(wiring.Component):
                               blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({
             "i": self._engine.signature.members["i"],
-            "o": Out(stream.Signature(block(product.block_size, product.output.width))),
+            "o": Out(stream.Signature(block(self._k, product.output.width))),
             **({} if program.whole is program else {"array": Out(array_port(program.whole))}),
             **({} if config is None else {"busy": Out(1)}),
             **watched(program.shape.protection),
@@ -100,7 +102,7 @@ class LinearLayer(wiring.Component):
             m.d.sync += finished_step.eq(finished_step + ends)
 
         # ReLU, and zeros behind the last output.
-        k = self._layer.product.block_size
+        k = self._k
         padding = self._blocks * k - self._layer.outputs
         for j in range(k):
             value = rows.rows.y[j]
@@ -136,16 +138,18 @@ def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
     """
     p, q, _ = layer.product.weights.shape
     issue = -(-p // shape.rows) * max(-(-q // shape.columns) * shape.fold, shape.slots)
-    return max(issue, q // spare_blocks(layer, shape), p)
+    return max(issue, -(-q // spare_blocks(layer, shape)), -(-p // shape.gives))
 
 
 def spare_blocks(layer: Linear, shape: ArrayShape) -> int:
-    """Values of a dense layer that come side by side: so many that the array waits for none, and that its banks take
-    them. Blocks come one by one."""
+    """Blocks that come side by side: as many as the array takes; values of a dense layer, so many that the array waits
+    for none, and that its banks take them."""
     p, q, k = layer.product.weights.shape
+    if k > 1:
+        return shape.takes
     issue = -(-p // shape.rows) * -(-q // shape.columns) * shape.fold
     aside = 1
-    while k == 1 and q // aside > issue and not shape.columns % (2 * aside) and not q % (2 * aside):
+    while q // aside > issue and not shape.columns % (2 * aside) and not q % (2 * aside):
         aside *= 2
     return aside
 

@@ -8,11 +8,12 @@ from circulant.hw.array.lanes import rows_for
 from circulant.hw.array.layer_programs import IN_TURN, matrices_of, spacings
 from circulant.hw.array.plans import LayerPlan, PairPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
+from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.passes import Ladder, folds, ladder, layer_multiplications, useful
-from circulant.hw.plan.shared.cost import period, sample_results
+from circulant.hw.plan.shared.cost import arriving_results, period, sample_results
 from circulant.hw.plan.shared.layer_counters import schedule
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim import figures
@@ -160,7 +161,10 @@ def with_array(kind: type[object]) -> None:
                       lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
 
     def behind_input(layer: Simple, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
-        return [comes[-1] + cycle for cycle in sample_results([plan.alone(layer)], [plan.elements])]
+        own = plan.alone(layer)
+        if plan.schedule is not InputFirst:
+            return arriving_results(own, comes)
+        return [comes[-1] + cycle for cycle in sample_results([own], [plan.elements])]
 
     ladder.register(kind, useful_ones)
     leaving.register(kind, behind_input)

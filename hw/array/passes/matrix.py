@@ -20,10 +20,12 @@ class ArrayShape:
     A block product takes ``fold`` cycles, with that many times fewer multipliers in a lane. Between two registers lie
     ``levels`` levels of logic at the most. ``ports`` are bits of the factors of a DSP block that may make two products,
     see `circulant.hw.arith.packed_product`; None where each product has its own. ``protection`` is that of its
-    memories, one of `circulant.sim.arith.codes.PROTECTIONS`.
+    memories, one of `circulant.sim.arith.codes.PROTECTIONS`. In a cycle ``takes`` blocks of the
+    input come and ``gives`` of the output leave, at the most; only layers without a state have several.
 
     Raises:
-        ValueError: when a number is not positive.
+        ValueError: when a number is not positive, or blocks that come or leave side by side do not divide the columns
+            or the chains.
     """
 
     rows: int
@@ -33,10 +35,15 @@ class ArrayShape:
     levels: int = LEVELS
     ports: tuple[int, int] | None = None
     protection: str = "none"
+    takes: int = 1
+    gives: int = 1
 
     def __post_init__(self) -> None:
         if min(self.rows, self.columns, self.chains, self.fold) < 1:
             raise ValueError(f"An array must have rows, columns and chains, not {self!r}")
+        if self.columns % self.takes or self.chains % self.gives or (self.gives > 1 and self.rows % self.chains):
+            raise ValueError("Blocks that come side by side must divide the columns, those that leave so the chains, and "
+                             f"these the rows, not {self!r}")
 
     @property
     def shared(self) -> list[int]:

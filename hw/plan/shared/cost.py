@@ -15,7 +15,7 @@ from circulant.hw.array.program import MAIN
 from circulant.hw.plan.shared.layer_counters import Events
 from circulant.hw.plan.shared.play import Play, working
 
-__all__ = ["RANKED", "Cost", "end_latency", "least_period", "loop_latency", "period", "periods", "sample_issues",
+__all__ = ["RANKED", "Cost", "arriving_results", "end_latency", "least_period", "loop_latency", "period", "periods", "sample_issues",
            "sample_results", "shared_cost", "steady_step", "taken_steps"]
 
 LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
@@ -29,6 +29,9 @@ LATER = 16
 
 CLOSED, LOOPED = 3, 64
 """Samples that are played in a closed loop; those without a pause, at the most."""
+
+IDLE = 8
+"""Cycles behind a reset in which a layer that waits for its input has come to a rest."""
 
 ENDED, FEW, ENDED_CYCLES = 32, 12, 1 << 17
 """Steps of the sequence that is played for the latency of a last step; of one that would take more cycles, about."""
@@ -181,6 +184,19 @@ def sample_results(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[
     """The results in a closed loop, see `Cost`."""
     taken, given = _closed(groups, elements)
     return tuple(cycle - taken[-1] for cycle in given)
+
+
+def arriving_results(own: Sharing, comes: Sequence[int]) -> list[int]:
+    """Cycles in which the blocks of a result leave a layer without a state that has an array to itself, as those of its
+    input come in these; nothing else is under way."""
+    play, found, at = Play([own], [0], closed=True), list[int](), 0
+    start = comes[0] - IDLE
+    while len(found) < play.gives:
+        accepts, leaves = play.step(at < len(comes) and start + play.cycle >= comes[at])
+        at += accepts
+        if leaves:
+            found.append(start + play.cycle - 1)
+    return found
 
 
 def loop_latency(groups: Sequence[Sharing], elements: Sequence[int], behind: Callable[[list[int]], int]) -> int:

@@ -15,7 +15,7 @@ class SharedPair:
     """Two layers that take the same blocks, and give theirs side by side; members as those of `SharedLayer`."""
 
     def __init__(self, forward: SharedLayer, backward: SharedLayer) -> None:
-        self._members, self.k = (forward, backward), forward.k
+        self._members, self.k, self.gives = (forward, backward), forward.k, forward.k
         self.outputs = forward.outputs + backward.outputs
         self.x_blocks, self.blocks = forward.x_blocks, -(-self.outputs // self.k)
         self._whole, self._shift = divmod(forward.outputs, self.k)

@@ -47,7 +47,7 @@ def _completed(program: Program) -> list[tuple[int, list[int]]]:
         for row in range(shape.rows):
             index, at = program.row_of(number, row)
             kinds = len(program.matrices[index].kinds)
-            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1:
+            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1 and not row % shape.gives:
                 found.append(rows + row // shape.chains)
         made.append((stage, found))
     return made
@@ -115,7 +115,8 @@ class SharedLayer:
         lasts: the steps that end sequences.
 
     Members:
-        k, outputs: values of a block, and of a result.
+        k, gives: values of what comes, and of what leaves in a cycle.
+        outputs: values of a result.
         takes, offers: a block can come; one waits to leave.
         accepts, leaves: what of that happens in this cycle.
         command: at work.
@@ -129,16 +130,16 @@ class SharedLayer:
     def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True,
                  streams: int = 1, lasts: Container[int] = ()) -> None:
         k, shape = program.matrices[0].product.block_size, program.shape
-        self.k, self.outputs = k, layer.outputs
-        self._columns, self._fold = shape.columns, shape.fold
+        self.k, self.gives, self.outputs = k * shape.takes, k * shape.gives, layer.outputs
+        self._columns, self._fold, self._aside = shape.columns, shape.fold, shape.takes
         commands, self._input_ends = program.commands, program.last_reader
         late = program.sequences[3:] or commands[:2]
         self._issues = [[late[AHEAD], *commands[MAIN:]], [commands[AHEAD], late[MAIN], commands[SECOND]]]
         self._units = stages(layer, elements, shape.levels)
         self._longest_first = sorted(range(len(self._units)), key=lambda n: (-self._units[n].latency, -n))
-        self.x_blocks, self.blocks = -(-layer.inputs // k), -(-layer.outputs // k)
+        self.x_blocks, self.blocks = -(-layer.inputs // self.k), -(-layer.outputs // self.gives)
         self._head = program.inputs
-        self._hidden_blocks = -(-getattr(layer, "hidden", layer.outputs) // k)
+        self._hidden_blocks = -(-getattr(layer, "hidden", layer.outputs) // self.gives)
         h_blocks = self.blocks if cells_of(layer) else 0
         self._sizes = h_blocks, self._hidden_blocks if program.commands[SECOND] else 0, self.x_blocks
         self._room = (streams + 2 if h_blocks else 3) * self.blocks
@@ -340,14 +341,14 @@ class SharedLayer:
             self._have[soon] += 1
         self._held += self.accepts
         if written:
-            self._have[2] += 1
+            self._have[2] += self._aside
             self._came = (self._came + 1) % self.x_blocks
             self._inputs += self._came == 0
         if ended == self._input_ends or (
                 self._input_ends is None and ended in (AHEAD, MAIN) and not self._leads):
             self._held -= self.x_blocks
             self._inputs -= 1
-            self._have[2] -= self.x_blocks
+            self._have[2] -= self.x_blocks * self._aside
         if ended == SECOND or (ended == MAIN and not self._zero):
             self._have[VECTORS[ended]] -= self._sizes[VECTORS[ended]]
 

@@ -4,7 +4,10 @@ import pytest
 from circulant.hw.array.layer_programs import IN_TURN, layer_program
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.kinds.linear import LinearLayer, spare_blocks, vector_cycles
+from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.shared.cost import period
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.quantize.quantize import quantize
@@ -77,3 +80,34 @@ def test_a_perceptron_equals_golden(stalls):
     given, wanted = ([beat for row in rows for beat in blocks([row[None]], k)] for rows, k in (
         (vectors.inputs, dut.top.input_block), (vectors.outputs, dut.top.output_block)))
     assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=200) == wanted
+
+
+BEATS = [ArrayShape(2, 2, 2, takes=2, gives=2), ArrayShape(4, 2, 4, takes=2, gives=2),
+         ArrayShape(4, 4, 4, takes=1, gives=4), ArrayShape(6, 4, 2, takes=4, gives=1)]
+"""Arrays for 5 x 5 blocks, of which no number of them in a beat is a divisor."""
+
+
+@pytest.mark.parametrize("schedule", [InputFirst, EitherFirst])
+@pytest.mark.parametrize("spacing", [(1, 1, 1), IN_TURN])
+@pytest.mark.parametrize("shape", BEATS)
+def test_several_blocks_come_and_leave_in_a_cycle(shape, spacing, schedule):
+    """Results equal golden with stalls; period and latency are those that are played."""
+    layer, k = Linear("linear", 19, 18, product(5, 5, 4), True), 4
+    plan = LayerPlan(shape, 0, shape.multipliers(k), 0, spacing, schedule=schedule)
+    x = numbers(layer.input_format, 30, 19)
+    given, wanted = ([block for row in rows for block in blocks([row[None]], k * size)]
+                     for rows, size in ((x, shape.takes), (layer(x), shape.gives)))
+    comes, leaves = len(given) // 30, len(wanted) // 30
+    assert stream(LinearLayer(layer, program=plan.program(layer)), given[:6 * comes], stall_i=0.3, stall_o=0.4
+                  ) == wanted[:6 * leaves]
+    dut = LinearLayer(layer, program=plan.program(layer), single=True)
+    left = cycles(dut, given)[1][leaves - 1::leaves]
+    assert (left[-1] - left[-13]) / 12 == period([plan.alone(layer)], [0])[0]
+    taken, left = cycles(dut, given[:comes])
+    assert [cycle - taken[-1] for cycle in left] == leaving(layer, plan, list(range(1 - comes, 1)), k * shape.takes)
+
+
+def test_blocks_side_by_side_divide_columns_and_chains():
+    for wrong in ({"columns": 3, "takes": 2}, {"chains": 2, "gives": 4}, {"rows": 3, "gives": 2}):
+        with pytest.raises(ValueError, match="Blocks that come side by side must divide the columns"):
+            ArrayShape(**{"rows": 4, "columns": 4, "chains": 2} | wrong)
