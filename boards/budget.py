@@ -15,7 +15,7 @@ __all__ = ["whole"]
 
 def whole(device: Device, network: Network, *, streams: int = 1, levels: int = LEVELS, max_steps: int = 128,
           reloadable: bool = False, objective: str = "throughput", packing: str = "none",
-          profile: str = "generic") -> int:
+          profile: str = "generic", beat_blocks: int = 1) -> int:
     """The budget of multipliers with which `circulant.hw.planner.plan` fills a device: a product counts the DSP
     blocks that its operands' widths take. Where not even the smallest plan fits, that of the smallest plan.
 
@@ -27,7 +27,7 @@ def whole(device: Device, network: Network, *, streams: int = 1, levels: int = L
     """
     def demand(objective: str, multipliers: int) -> Demand:
         plans = plans_of(network, multipliers, streams=streams, levels=levels, objective=objective,
-                         reloadable=reloadable, packing=packing)
+                         reloadable=reloadable, packing=packing, beat_blocks=beat_blocks)
         return FAMILIES[device.family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable,
                                                         profile=profile))
 

@@ -126,7 +126,8 @@ class Design:
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
              reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
              objective: str = "auto", family: str = "generic", bus: str = "none",
-             clock_gating: bool = False, dsp_packing: str = "none", protection: str = "none") -> Design:
+             clock_gating: bool = False, dsp_packing: str = "none", protection: str = "none",
+             beat_blocks: int = 1) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -150,6 +151,9 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             block with such ports, where their widths allow it; results and cycles are the same. See docs/synthesis.md.
         protection: "parity" or "secded": memories of weights, biases and programs have check bits, and ports say that a
             wrong word was read; cycles are the same. See docs/faults.md.
+        beat_blocks: blocks that streams and ports carry in a cycle at the most, 1, 2, 4, 8 or 16, where layers have an
+            array each; 0 for the best of them. More of them take more transforms, and shorten the period and the
+            latency of wide fully connected layers.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
@@ -186,10 +190,11 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
     with fast_elaboration():
         if objective == "throughput":
-            plans, others = plan(network, multipliers, streams=streams, levels=levels), []
+            plans, others = plan(network, multipliers, streams=streams, levels=levels, reloadable=reloadable,
+                                 beat_blocks=beat_blocks), []
         else:
             found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
-                                 reloadable=reloadable)
+                                 reloadable=reloadable, beat_blocks=beat_blocks)
             plans, others = found[0].plans, [
                 _alternative(network, replace(each, plans=with_protection(each.plans, protection)),
                              max_steps=max_steps, reloadable=reloadable) for each in found]
@@ -210,6 +215,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         manifest |= {"resources": foretold.as_json(), "family": family, "objective": objective, "alternatives": others}
         manifest |= {"clock_gating": True} if clock_gating else {}
         manifest |= {"protection": protection} if protection != "none" else {}
+        manifest |= {"beat_blocks": beat_blocks} if beat_blocks != 1 else {}
         manifest |= _dsp_blocks(counted, dsp_packing) if dsp_packing != "none" else {}
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest, counted=counted)

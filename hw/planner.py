@@ -1,12 +1,14 @@
 """From a budget of multipliers to arrays: what each layer gets."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 import numpy as np
 
 from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
+from circulant.hw.beats import Widths, allowed_beats, best_beats, joined_plans
 from circulant.hw.kinds.conv.tile import PIXELS
 from circulant.hw.kinds.registry import KINDS
 from circulant.hw.plan.latency import leaving, reblocked
@@ -15,9 +17,7 @@ from circulant.hw.plan.shared.arrays import shared_plans
 from circulant.hw.plan.shared.candidates import least_shared
 from circulant.hw.plan.shared.groups import paired, shareable
 from circulant.hw.plan.shares import FULL, shares
-from circulant.hw.stream.link import values
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.hw.unit import Site, unelaborated, wired
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
@@ -81,7 +81,7 @@ class Alternative:
 
 
 def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-         objective: str = "throughput", reloadable: bool = False) -> list[Plan]:
+         objective: str = "throughput", reloadable: bool = False, beat_blocks: int = 1) -> list[Plan]:
     """For each layer its share of ``multipliers``: of an array for each layer, the slowest layer is as fast as they
     allow; for other objectives see `alternatives`.
 
@@ -91,6 +91,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
         objective: one of `OBJECTIVES`.
         reloadable: whether weights are exchanged, see `Sharing`.
+        beat_blocks: blocks of a beat at the most, one of `circulant.hw.beats.BEATS`, or `circulant.hw.beats.AUTO`.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
@@ -98,22 +99,27 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
     """
     if objective != "throughput":
         return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
-                            reloadable=reloadable)[0].plans
+                            reloadable=reloadable, beat_blocks=beat_blocks)[0].plans
+    beats = allowed_beats(network, beat_blocks, streams=streams, reloadable=reloadable, objective=objective)
     found = _ladders(network, multipliers, streams, levels, objective)
     least = sum(rung_multipliers(each.rungs[0]) for each in found)
     way_out = _one_array(network, streams, levels, least) if least > multipliers else ""
-    return _separate(network, multipliers, found, way_out)
+    return best_beats(network, found, partial(_separate, network, multipliers, way_out=way_out),
+                      Widths(beats, levels, multipliers))
 
 
 def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-                 objective: str, reloadable: bool = False) -> list[Alternative]:
+                 objective: str, reloadable: bool = False, beat_blocks: int = 1) -> list[Alternative]:
     """The engines that a network can have within a budget, the best first, for an objective other than "throughput";
     for the parameters see `plan`.
 
     Raises:
         Refusal: as `plan`; when the layers cannot share an array, unless the objective is "auto".
     """
+    beats = allowed_beats(network, beat_blocks, streams=streams, reloadable=reloadable, objective=objective)
     ladders = _ladders(network, multipliers, streams, levels, objective)
+    each = partial(best_beats, network, ladders, partial(_separate, network, multipliers, way_out=""),
+                   Widths(beats, levels, multipliers, product=True))
     if objective == "latency" and any(layer.kind == "bidirectional" for layer in network.stages):
         raise Refusal(f"hardware.objective must not be 'latency' where a layer is bidirectional, as network "
                       f"{network.name!r} has no result before a sequence ends; choose 'throughput', 'auto' or 'area'")
@@ -123,11 +129,11 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         if objective != "auto":
             raise
         why = f"layers cannot share one: {str(refusal).partition(', but ')[2].partition('; ')[0]}"
-        return [_each(network, _separate(network, multipliers, ladders, ""), why)]
+        return [_each(network, each(), why)]
     found: list[Alternative] = []
     least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
     if least <= multipliers:
-        found.append(_each(network, _separate(network, multipliers, ladders, "")))
+        found.append(_each(network, each()))
     shared, cost = shared_plans(groups, multipliers, levels=levels, objective=objective, eager=not reloadable)
     one = paired(network.stages, shared)
     plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
@@ -192,12 +198,13 @@ def _latency(network: Network, plans: Sequence[Plan], first: int, cycles: list[i
     """
     for layer, plan in zip(network.stages[first:], plans[first:], strict=True):
         if isinstance(plan, LayerPlan):
-            own = matrices_of(layer)[0].product.block_size
+            size = matrices_of(layer)[0].product.block_size
+            own, gives = size * plan.shape.takes, size * plan.shape.gives
             cycles, k = reblocked(cycles, layer.inputs, k, own), own
         found = leaving(layer, plan, cycles, k)
         if found is None:
             return None
-        cycles = found
+        cycles, k = found, gives if isinstance(plan, LayerPlan) else k
     return cycles[-1]
 
 
@@ -238,19 +245,8 @@ def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: 
         (each for each in shared if each is not None),
         key=lambda each: max(rung_cycles(rungs[n]) * time for rungs, n, time in zip(*each[:2], times, strict=True)))
     slowest = max(range(len(ladders)), key=lambda at: rung_cycles(ladders[at][chosen[at]]) * times[at])
-    return _joined(network, [each.settle(ladders[at][chosen[at]], left if at == slowest else 0)
-                             for at, each in enumerate(found)])
-
-
-def _joined(network: Network, plans: list[Plan]) -> list[Plan]:
-    """The plans with the cycles of joins, which pass a block in each."""
-    if network.arrangement.chain:
-        return plans
-    with unelaborated():
-        sizes = [values(unit.o) for unit in wired(network.arrangement, plans, Site(steps=2))]
-    return [replace(plan, cycles=-(-stage.outputs // size))
-            if isinstance(plan, StreamPlan) and getattr(stage, "joins", False) else plan
-            for stage, size, plan in zip(network.stages, sizes, plans, strict=True)]
+    return joined_plans(network, [each.settle(ladders[at][chosen[at]], left if at == slowest else 0)
+                                  for at, each in enumerate(found)])
 
 
 def _one_array(network: Network, streams: int, levels: int, least: int) -> str:

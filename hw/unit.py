@@ -16,7 +16,7 @@ from amaranth.lib import stream, wiring
 
 from circulant.hw.array.layer_programs import without_hardware
 from circulant.hw.array.parts import Parts
-from circulant.hw.array.plans import Plan
+from circulant.hw.array.plans import Plan, wanted
 from circulant.hw.emit.image import Image
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.link import values
@@ -156,9 +156,8 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
     found: list[Unit] = []
     for n, (layer, plan, sources) in enumerate(zip(stages.each, plans, stages.sources, strict=True)):
         readers = stages.readers(n)
-        product = getattr(stages.each[readers[0]], "product", None) if len(readers) == 1 else None
         sizes = [values(found[source].o) for source in sources if source > INPUT]
-        here = replace(site, wanted=product.block_size if product else 1, k=min(sizes, default=site.k),
+        here = replace(site, wanted=wanted(stages, n, plans), k=min(sizes, default=site.k),
                        pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1,
                        single=single(stages.come[n]), count=_count(stages.come[n], site),
                        beside=tuple(stages.beside(n)) if len(sources) > 1 else (),

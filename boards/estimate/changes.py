@@ -142,7 +142,8 @@ def _device(network: Network, device: Device, options: Options) -> Iterator[Chan
         try:
             plans = plans_of(network, options.multipliers, streams=options.streams, levels=options.levels,
                              objective=options.objective, reloadable=options.reloadable,
-                             packing=options.dsp_packing, protection=options.protection)
+                             packing=options.dsp_packing, protection=options.protection,
+                             beat_blocks=options.beat_blocks)
         except Refusal:
             return
     for each in _ranked(others, device):

@@ -39,6 +39,7 @@ class Options:
     reloadable: bool = False
     dsp_packing: str = "none"
     protection: str = "none"
+    beat_blocks: int = 1
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def estimate(network: Network, device: Device, options: Options | None = None) -
     options = options or Options()
     given = options.multipliers or _all(network, device, options)
     plans = plans_of(network, given, streams=options.streams, levels=options.levels, objective=options.objective,
-                     reloadable=options.reloadable, packing=options.dsp_packing, protection=options.protection)
+                     reloadable=options.reloadable, packing=options.dsp_packing, protection=options.protection,
+                     beat_blocks=options.beat_blocks)
     return estimated(network, plans, device, options, given)
 
 
@@ -158,4 +160,5 @@ def _all(network: Network, device: Device, options: Options) -> int:
     """Multipliers for which a device has DSP blocks and block RAMs."""
     return whole(device, network, streams=options.streams, levels=options.levels, max_steps=options.max_steps,
                  reloadable=options.reloadable, objective=options.objective,
-                 packing=options.dsp_packing, profile=FAMILIES[device.family].profile.name)
+                 packing=options.dsp_packing, profile=FAMILIES[device.family].profile.name,
+                 beat_blocks=options.beat_blocks)

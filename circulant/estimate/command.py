@@ -73,7 +73,7 @@ def estimate(source: str | None, part: str | None, multipliers: int | None, over
     options = model.Options(
         multipliers=hardware.multipliers, streams=hardware.streams, levels=levels(experiment),
         objective=hardware.objective, max_steps=hardware.max_steps, reloadable=hardware.reloadable,
-        dsp_packing=hardware.dsp_packing, protection=hardware.protection)
+        dsp_packing=hardware.dsp_packing, protection=hardware.protection, beat_blocks=hardware.beat_blocks)
     try:
         made, why = model.estimate(network, found, options), ""
     except Refusal as refusal:

@@ -136,6 +136,9 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
     if given.hardware.dsp_packing != "none":
         raise Refusal("An exploration counts a DSP block for each product, so hardware.dsp_packing must be 'none', not "
                       f"{given.hardware.dsp_packing!r}; leave it out, and set it to generate the chosen design")
+    if given.hardware.beat_blocks != 1:
+        raise Refusal("An exploration counts a block a cycle, so hardware.beat_blocks must be 1, not "
+                      f"{given.hardware.beat_blocks}; leave it out, and set it to generate the chosen design")
     if given.training.dense:
         raise Refusal("An exploration must train its own dense baseline, as another one has seen the samples held out, "
                       f"but training.dense names {given.training.dense}; leave it out")

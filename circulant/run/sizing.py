@@ -91,4 +91,5 @@ def budget(experiment: Experiment, network: Network) -> int:
 
     return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
                  levels=levels(experiment), max_steps=hardware.max_steps, reloadable=hardware.reloadable,
-                 objective=hardware.objective, packing=hardware.dsp_packing, profile=family(experiment))
+                 objective=hardware.objective, packing=hardware.dsp_packing, profile=family(experiment),
+                 beat_blocks=hardware.beat_blocks)

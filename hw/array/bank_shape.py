@@ -46,8 +46,8 @@ class BankShape:
 
     def __post_init__(self) -> None:
         if self.aside > 1 and (self.h is not None or self.columns % self.aside):
-            raise ValueError(f"Blocks side by side must divide the columns, not {self.aside} of {self.columns}, without a "
-                             "recurrent vector")
+            raise ValueError("Blocks side by side must divide the columns, without a recurrent vector, not "
+                             f"{self.aside} of {self.columns}")
 
     @property
     def k(self) -> int:

@@ -10,7 +10,7 @@ from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.array.schedules.merged import placed
-from circulant.sim.golden.stages import Stage
+from circulant.sim.golden.stages import Stage, Stages
 from circulant.sim.kinds.cell import RecurrentLayer
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.refusal import Refusal, nearest
@@ -18,7 +18,7 @@ from circulant.sim.shape.kinds import leaves
 
 __all__ = ["PORTS", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "Sharing", "Simple", "StreamPlan", "ValuesPlan",
            "rebound", "require_packing", "require_pairs", "sharings", "simple", "streams_of",
-           "with_ports", "with_protection"]
+           "wanted", "with_ports", "with_protection"]
 
 PORTS = {"27x18": (27, 18), "25x18": (25, 18)}
 """Bits of the factors of a DSP block that may make two products, by the words of ``hardware.dsp_packing``: of a DSP48E2
@@ -229,6 +229,16 @@ def with_protection(plans: Sequence[Plan], protection: str) -> list[Plan]:
         return replace(plan, shape=shape, **({"sharing": own[plan.sharing]} if getattr(plan, "sharing", None) else {}))
 
     return list(map(other, plans))
+
+
+def wanted(stages: Stages, at: int, plans: Sequence[Plan]) -> int:
+    """Values of a beat that the one layer behind a stage takes, if it multiplies a matrix with them; else 1."""
+    readers = stages.readers(at)
+    product = getattr(stages.each[readers[0]], "product", None) if len(readers) == 1 else None
+    if product is None:
+        return 1
+    plan = plans[readers[0]]
+    return int(product.block_size) * (plan.shape.takes if isinstance(plan, LayerPlan) else 1)
 
 
 def streams_of(plans: Sequence[Plan]) -> int:

@@ -34,8 +34,8 @@ class RowBuffers(wiring.Component):
         block: number of the block to fetch next, or of the blocks that are side by side.
         waiting: whole blocks that came and were not fetched.
         ready: a whole block waits.
-        rows: for each gate the k values of the block that was fetched last, from the cycle after ``fetch`` on; of blocks
-            side by side one behind the other.
+        rows: for each gate the k values of the block that was fetched last, from the cycle after ``fetch`` on; of
+            blocks side by side one behind the other.
     """
 
     def __init__(self, program: Program, *, stage: int) -> None:
@@ -55,8 +55,8 @@ class RowBuffers(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        # Whole blocks that wait: those that come in this cycle, less one that is fetched. Blocks that are side by side come
-        # in one cycle, so that the first of them counts for all.
+        # Whole blocks that wait: those that come in this cycle, less one that is fetched. Blocks that are side by side
+        # come in one cycle, so that the first of them counts for all.
         chains = self.i
         second = Signal()
         firsts = chains[::self._gives]

@@ -13,6 +13,7 @@ from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
+from circulant.hw.plan.latency import accepted, leaving_to
 from circulant.hw.plan.passes import Ladder, ladder
 from circulant.hw.plan.stream_plan import stream_plan, without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay
@@ -21,6 +22,9 @@ from circulant.sim.kinds.taps import Taps
 from circulant.sim.refusal import Refusal
 
 __all__ = ["TapsLayer"]
+
+AGES = 4
+"""Cycles for each block of an older tap in which what lies behind takes it, at the most, in an idle circuit."""
 
 WIDEST = 64
 """Values of a block at the most, where what lies behind asks for none."""
@@ -124,8 +128,13 @@ def _(layer: Taps, plan: StreamPlan, site: Site) -> TapsLayer:
     if site.config is not None:
         raise Refusal(f"Layer {layer.name!r} keeps vectors of earlier steps, which a reloadable design cannot "
                       "exchange; leave hardware.reloadable out")
-    suits = site.wanted > 1 and layer.width % site.wanted == 0 and layer.width - layer.inputs < site.wanted
+    suits = _suits(layer, site.wanted)
     return TapsLayer(layer, k=site.wanted if suits else _widest(layer), early=suits)
+
+
+def _suits(layer: Taps, wanted: int) -> bool:
+    """Whether a tap fills whole blocks of so many values, of which no more than one is filled up."""
+    return wanted > 1 and layer.width % wanted == 0 and layer.width - layer.inputs < wanted
 
 
 def _widest(layer: Taps) -> int:
@@ -136,10 +145,26 @@ def _widest(layer: Taps) -> int:
 without_multipliers(Taps)
 
 
-@stream_plan.register
-def _(layer: Taps, *, pixels: int = 1) -> StreamPlan:
-    """A block in each cycle. What lies behind and takes smaller ones takes as many cycles for them itself."""
-    return StreamPlan(layer.outputs // _widest(layer))
+def _moves(layer: Taps, comes: list[int], k: int, wanted: int) -> list[int]:
+    """The cycles in which blocks leave the ring, those of the newest tap last. Older taps of a step leave when the one
+    before has come, and so long before, or else with its first block."""
+    older = (layer.taps - 1) * (layer.width // k)
+    begin = comes[0] - (AGES * older if _suits(layer, wanted) else 0)
+    moves = [begin + n for n in range(older)]
+    for come in comes:
+        moves.append(max(come, moves[-1] + 1) if moves else come)
+    return moves
+
+
+@leaving_to.register
+def _(layer: Taps, plan: StreamPlan, comes: list[int], k: int, wanted: int) -> list[int]:
+    return [cycle + TapsLayer.latency for cycle in _moves(layer, comes, k, wanted)]
+
+
+@accepted.register
+def _(layer: Taps, comes: list[int], k: int, wanted: int) -> int:
+    """A block waits while older taps leave that are not early."""
+    return _moves(layer, comes, k, wanted)[-1]
 
 
 @ladder.register

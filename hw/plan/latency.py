@@ -6,7 +6,7 @@ period of `circulant.hw.plan.shared.cost` is another figure, and neither follows
 from collections.abc import Sequence
 from functools import singledispatch
 
-from circulant.hw.array.plans import LayerPlan, Plan, Sharing, streams_of
+from circulant.hw.array.plans import LayerPlan, Plan, Sharing, streams_of, wanted
 from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
 from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
@@ -14,7 +14,7 @@ from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.shape.kinds import within
 
-__all__ = ["held_up", "leaving", "reblocked", "sample_latencies", "sample_latency"]
+__all__ = ["accepted", "held_up", "leaving", "leaving_to", "reblocked", "sample_latencies", "sample_latency"]
 
 def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Json:
     """Both latencies by their names in a manifest: spaced, as `sample_latency` gives it, and contiguous, of samples in
@@ -82,7 +82,10 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
     first = -(-network.flow.size // blocks[0][0])
     cycles = list(_shared(sharing, plans)) if sharing else list(range(1 - first, 1))
     left = _through(network, plans, blocks, len(sharing), cycles)
-    return None if left is None else left[-1]
+    if left is None:
+        return None
+    return left[-1] if sharing else left[-1] - accepted(
+        network.stages[0], cycles, blocks[0][0], wanted(network.arrangement, 0, plans))
 
 
 def _through(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]], first: int,
@@ -91,8 +94,9 @@ def _through(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int
     to be passed; None where that of a layer is not known."""
     k, size = (blocks[first - 1][1], network.stages[first - 1].outputs) if first else (blocks[0][0], network.flow.size)
     taken = [come for come, _ in blocks[1:]] + [blocks[-1][1]]
-    for layer, plan, (come, leave), own in list(zip(network.stages, plans, blocks, taken, strict=True))[first:]:
-        found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
+    for at, (layer, plan, (come, leave), own) in list(enumerate(zip(
+            network.stages, plans, blocks, taken, strict=True)))[first:]:
+        found = leaving_to(layer, plan, reblocked(cycles, size, k, come), come, wanted(network.arrangement, at, plans))
         if found is None:
             return None
         cycles, k, size = held_up(layer, found, -(-min(leave, layer.outputs) // own)), leave, layer.outputs
@@ -133,3 +137,14 @@ def leaving(layer: Stage, plan: Plan, comes: list[int], k: int) -> list[int] | N
     return None
 
 
+@singledispatch
+def leaving_to(layer: Stage, plan: Plan, comes: list[int], k: int, wanted: int) -> list[int] | None:
+    """As `leaving`, of a layer whose unit looks at how many values the one behind it ``wanted``, see
+    `circulant.hw.array.plans.wanted`."""
+    return leaving(layer, plan, comes, k)
+
+
+@singledispatch
+def accepted(layer: Stage, comes: list[int], k: int, wanted: int) -> int:
+    """The cycle in which a layer takes the last block of an input whose blocks are shown in these; see `leaving_to`."""
+    return comes[-1]

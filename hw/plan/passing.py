@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 from math import ceil
 
-from circulant.hw.array.plans import Plan, streams_of
-from circulant.hw.plan.latency import held_up, leaving, sample_latencies
+from circulant.hw.array.plans import Plan, streams_of, wanted
+from circulant.hw.plan.latency import accepted, held_up, leaving_to, sample_latencies
 from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import HELD, INPUT
@@ -44,7 +44,9 @@ def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[in
     if network.many or network.arrangement.chain:
         return sample_latencies(network, plans, blocks)
     found = passing(network, plans, blocks)
-    spaced = None if found is None else found[-1].leaves[-1]
+    spaced = None if found is None else found[-1].leaves[-1] - max((
+        accepted(network.stages[at], found[at].comes[0], blocks[at][0], wanted(network.arrangement, at, plans))
+        for at in network.arrangement.readers(INPUT) if not found[at].turns), default=0)
     stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out.
     return {"latency_spaced": spaced, "latency_contiguous": spaced if stepwise else None}
 
@@ -75,7 +77,8 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
     found: list[Passing] = []
     leaves: Cycles | None
     for at, (layer, plan, (k, gives)) in enumerate(zip(network.stages, plans, blocks, strict=True)):
-        turns, begins, leaves = list[int](), list[int](), leaving(layer, plan, comes[at][0], k)
+        turns, begins, leaves = list[int](), list[int](), leaving_to(
+            layer, plan, comes[at][0], k, wanted(arranged, at, plans))
         if len(comes[at]) > 1:
             turns, begins, more = joined(layer, comes[at], k)
             leaves = [cycle + more for cycle in turns]

@@ -25,8 +25,8 @@ NETWORKS = {  # block sizes, hidden, inputs, outputs, what the GRU returns, mult
 class Beats(wiring.Component):
     """A top whose ports are streams of beats; value j of a beat lies in the j-th container."""
 
-    def __init__(self, network, multipliers, **options):
-        self.top = top = Top(network, plan(network, multipliers), **options)
+    def __init__(self, network, multipliers, plans=None, **options):
+        self.top = top = Top(network, plans or plan(network, multipliers), **options)
         self.bits = tuple(container_bits(form.width) for form in (network.input_format, network.output_format))
         counts = (top.input_block, top.output_block)
         beat = [data.StructLayout({"data": data.ArrayLayout(signed(width), count), "last": 1})

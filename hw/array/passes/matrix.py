@@ -42,8 +42,8 @@ class ArrayShape:
         if min(self.rows, self.columns, self.chains, self.fold) < 1:
             raise ValueError(f"An array must have rows, columns and chains, not {self!r}")
         if self.columns % self.takes or self.chains % self.gives or (self.gives > 1 and self.rows % self.chains):
-            raise ValueError("Blocks that come side by side must divide the columns, those that leave so the chains, and "
-                             f"these the rows, not {self!r}")
+            raise ValueError("Blocks that come side by side must divide the columns, those that leave so the chains, "
+                             f"and these the rows, not {self!r}")
 
     @property
     def shared(self) -> list[int]:

@@ -15,8 +15,8 @@ from circulant.hw.array.program import MAIN
 from circulant.hw.plan.shared.layer_counters import Events
 from circulant.hw.plan.shared.play import Play, working
 
-__all__ = ["RANKED", "Cost", "arriving_results", "end_latency", "least_period", "loop_latency", "period", "periods", "sample_issues",
-           "sample_results", "shared_cost", "steady_step", "taken_steps"]
+__all__ = ["RANKED", "Cost", "arriving_results", "end_latency", "least_period", "loop_latency", "period", "periods",
+           "sample_issues", "sample_results", "shared_cost", "steady_step", "taken_steps"]
 
 LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
 """Steps that are played for a period at the least; cycles at the most of a candidate, and of what is chosen."""

@@ -66,7 +66,8 @@ class Play:
         self._chain = chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
         for layer, (golden, _, _) in zip(single[:working(groups)], served, strict=False):
             layer.only_last = (not closed or lasts is not None) and getattr(golden, "returns", "") == "last"
-        links = [Direct(), *(link(before.outputs, before.gives, behind.k) for before, behind in pairwise(chain)), Direct()]
+        links = [Direct(), *(link(before.outputs, before.gives, behind.k) for before, behind in pairwise(chain)),
+                 Direct()]
         self._joints = list(zip([None, *chain], links, [*chain, None], strict=True))
         self._issues, self.cycle, self._came, self._granted = issues, 0, False, list[SharedLayer]()
         self._simple = all(isinstance(each, SharedLayer) for each in chain) and issues is None

@@ -1,0 +1,242 @@
+"""Streams of several blocks a cycle: arrays that take and give them, and products in the order that is soonest through.
+
+A beat holds up to so many blocks, each layer as many of them as its array takes and gives; between layers of different
+ones stands a width converter. The price is transforms side by side, and inverse ones: more logic, no multipliers.
+"""
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from circulant.hw.array.bank_shape import write_latency
+from circulant.hw.array.lanes import array_latency
+from circulant.hw.array.layer_programs import IN_TURN, matrices_of
+from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan, ValuesPlan
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.kinds.linear import vector_cycles
+from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.layer_plan import array_shapes, exact, narrow
+from circulant.hw.plan.passes import Ladder, ladder, useful
+from circulant.hw.plan.passing import Cycles, forked, latencies, passing
+from circulant.hw.plan.shared.cost import period
+from circulant.hw.stream.link import values
+from circulant.hw.unit import Site, inputs, unelaborated, wired
+from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import INPUT, Stage
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.refusal import Refusal
+
+__all__ = ["AUTO", "BEATS", "Widths", "allowed_beats", "best_beats", "joined_plans"]
+
+BEATS = 1, 2, 4, 8, 16
+"""Blocks of a beat at the most that a design may have."""
+
+AUTO = 0
+"""The word for as many blocks a beat as give the best design."""
+
+LONGER = 1, 1.25, 1.6
+"""By what a period may be longer for a shorter latency, where the product of both counts."""
+
+RANKED = 8
+"""Arrays of a layer whose results are played, those with the best estimates."""
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How wide the beats of a design may be.
+
+    Parameters:
+        tried: blocks of a beat at the most, of which the best is taken.
+        levels: of logic between two registers.
+        multipliers: of the design at the most.
+        product: whether that of period and latency counts; else the period, and then the latency.
+    """
+
+    tried: tuple[int, ...]
+    levels: int
+    multipliers: int
+    product: bool = False
+
+
+def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bool, objective: str) -> tuple[int, ...]:
+    """The blocks of a beat, at the most, that are to be tried for ``hardware.beat_blocks``.
+
+    Raises:
+        Refusal: when it is no such number, or the design cannot have beats of several blocks.
+    """
+    if isinstance(blocks, bool) or blocks not in (AUTO, *BEATS):
+        raise Refusal(f"hardware.beat_blocks must be {', '.join(map(str, BEATS))}, or {AUTO} for the best of them, not "
+                      f"{blocks!r}; give a power of two")
+    if blocks == 1:
+        return (1,)
+    why = next((reason for reason, found in (
+        (f"objective {objective!r} gives all layers one array", objective in ("latency", "area")),
+        ("a reloadable design begins a vector when it is whole", reloadable),
+        (f"{streams} streams are interleaved", streams > 1),
+        (f"network {network.name!r} takes images", any(each.flow.grid is not None for each in network.inputs)),
+        (f"network {network.name!r} has no fully connected layer",
+         not any(isinstance(each, Linear) for each in network.stages))) if found), "")
+    if why and blocks != AUTO:
+        raise Refusal(f"hardware.beat_blocks must be 1 or {AUTO} where {why}, not {blocks}; leave it out")
+    return (1,) if why else BEATS if blocks == AUTO else (blocks,)
+
+
+def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[list[Ladder]], list[Plan]],
+               widths: Widths) -> list[Plan]:
+    """The plans of an array for each layer with the best beats.
+
+    Parameters:
+        ladders: of layers that take a block a cycle.
+        separate: from the ladders of all layers to plans within the budget.
+    """
+    if widths.tried == (1,):
+        return separate(list(ladders))
+    best: tuple[tuple[float, ...], list[Plan]] | None = None
+    for blocks in widths.tried:
+        wide = [_wide_ladder(layer, blocks, widths.levels) if isinstance(layer, Linear) and blocks > 1 else each
+                for layer, each in zip(network.stages, ladders, strict=True)]
+        made = separate(wide)
+        for longer in LONGER if widths.product and blocks > 1 else (1,):
+            bound = int(max(each.cycles for each in made) * longer)
+            plans = made if blocks == 1 else joined_plans(network, _soonest(network, made, widths, bound, blocks))
+            late = latencies(network, plans, _block_sizes(network, plans))["latency_spaced"]
+            cycles = max(each.cycles for each in plans)
+            key = (cycles * late,) if widths.product and late else (cycles, late or 0)
+            if best is None or key < best[0]:
+                best = key, plans
+    assert best is not None
+    return best[1]
+
+
+def joined_plans(network: Network, plans: list[Plan]) -> list[Plan]:
+    """The plans with the cycles of joins, which pass a block in each."""
+    if network.arrangement.chain:
+        return plans
+    return [replace(plan, cycles=-(-stage.outputs // gives))
+            if isinstance(plan, StreamPlan) and getattr(stage, "joins", False) else plan
+            for stage, (_, gives), plan in zip(network.stages, _block_sizes(network, plans), plans, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Coming:
+    """What comes to a layer: the cycles in which its ``size`` values leave the one before, ``k`` in each."""
+
+    leaves: Cycles
+    size: int
+    k: int
+
+    def taken(self, values: int) -> Cycles:
+        """The cycles in which so many values come at once."""
+        return forked(self.leaves, self.size, self.k, [values])[0]
+
+
+def _wide_ladder(layer: Linear, blocks: int, levels: int) -> Ladder:
+    """The useful plans of a layer whose array takes and gives several blocks a cycle."""
+    found = [_planned(layer, shape) for shape in _shapes(layer, blocks, levels)]
+    return Ladder([(each,) for each in useful(found)],
+                  lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
+
+
+def _shapes(layer: Linear, most: int, levels: int) -> Iterator[ArrayShape]:
+    """Arrays with as many blocks a beat as their columns and chains allow."""
+    p, q, k = layer.product.weights.shape
+    found = matrices_of(layer)
+    for shape in narrow(found, array_shapes(found, levels)):
+        takes, gives = (max(n for n in BEATS if n <= most and n < 2 * blocks and not lanes % n)
+                        for blocks, lanes in ((q, shape.columns), (p, shape.chains)))
+        yield replace(shape, takes=takes if k > 1 else 1, gives=gives)
+
+
+def _planned(layer: Linear, shape: ArrayShape, spacing: tuple[int, int, int] = IN_TURN) -> LayerPlan:
+    return LayerPlan(shape, 0, shape.multipliers(layer.product.block_size), vector_cycles(layer, shape), spacing)
+
+
+def _block_sizes(network: Network, plans: Sequence[Plan]) -> list[tuple[int, int]]:
+    """Values of a block that comes and of one that leaves, stage by stage."""
+    with unelaborated():
+        return [(values(inputs(unit)[0]), values(unit.o))
+                for unit in wired(network.arrangement, plans, Site(steps=2))]
+
+
+def _soonest(network: Network, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int) -> list[Plan]:
+    """The plans with arrays, orders of products and widths that give the results of a sample sooner, each layer in turn
+    with what comes to it from those before. Unchanged where it is not known when blocks come.
+
+    Parameters:
+        bound: of the period.
+        blocks: of a beat at the most.
+    """
+    plans = list(plans)
+    left = sum(isinstance(each, LayerPlan | ValuesPlan) for each in plans)
+    for at, layer in enumerate(network.stages):
+        plan, sources = plans[at], network.arrangement.sources[at]
+        if len(sources) > 1 or not isinstance(plan, LayerPlan | ValuesPlan):
+            continue
+        sizes = _block_sizes(network, plans)
+        found = passing(network, plans, sizes)
+        if found is None:
+            return plans
+        spare = (widths.multipliers - sum(each.multipliers for each in plans)) // left + plan.multipliers
+        left -= 1
+        source = sources[0]
+        size = network.stages[source].outputs if source > INPUT else network.inputs[INPUT - source].flow.size
+        k = sizes[source][1] if source > INPUT else sizes[at][0]
+        coming = _Coming(found[source].leaves if source > INPUT else list(range(1 - -(-size // k), 1)), size, k)
+        if isinstance(plan, ValuesPlan):
+            plans[at] = _widest(layer, plan, coming, spare)
+        elif isinstance(layer, Linear) and plan.sharing is None:
+            shapes = [replace(shape, takes=n) for shape in _shapes(layer, blocks, widths.levels)
+                      if shape.multipliers(layer.product.block_size) <= spare for n in BEATS if n <= shape.takes]
+            shapes = [each for each in shapes if vector_cycles(layer, each) <= bound]
+            plans[at] = _earliest(layer, plan, coming, shapes, bound)
+    return plans
+
+
+def _widest(layer: Stage, plan: ValuesPlan, coming: _Coming, spare: int) -> Plan:
+    """The plan of a layer that takes some values a cycle, of those for ``spare`` multipliers, whose result is there
+    first."""
+    def gives(each: Plan) -> tuple[float, ...]:
+        assert isinstance(each, ValuesPlan)
+        found = leaving(layer, each, coming.taken(each.elements), each.elements)
+        return (float("inf"),) if found is None else (found[-1], sum(found) / len(found), each.multipliers)
+
+    rungs = [rung[0] for rung in ladder(layer, streams=1, count=1).rungs]
+    return min([plan, *(each for each in rungs if each.multipliers <= spare and each.cycles <= plan.cycles)], key=gives)
+
+
+def _earliest(layer: Linear, plan: LayerPlan, coming: _Coming, shapes: list[ArrayShape], bound: int) -> LayerPlan:
+    """The plan of a layer with one of some arrays, within a period of ``bound``, whose result is there first."""
+    own = layer.product.block_size
+
+    def comes(shape: ArrayShape) -> Cycles:
+        return coming.taken(own * shape.takes)
+
+    shapes.sort(key=lambda shape: (_estimate(layer, shape, comes(shape)), shape.chains, shape.multipliers(own)))
+    played: list[tuple[tuple[float, ...], int, LayerPlan]] = []
+    for shape in shapes[:RANKED]:
+        for first in sorted({1, shape.slots, 2 * shape.slots, IN_TURN[0]}):
+            each = replace(_planned(layer, shape, (first, *IN_TURN[1:])), schedule=EitherFirst)
+            given = leaving(layer, each, comes(shape), own * shape.takes)
+            assert given is not None
+            played.append(((given[-1], sum(given) / len(given), shape.chains, each.multipliers), len(played), each))
+    given = leaving(layer, plan, comes(plan.shape), own * plan.shape.takes)
+    assert given is not None
+    for (last, *_), _, each in sorted(played):
+        if last >= given[-1]:
+            break
+        cycles = period([each.alone(layer)], [0])[0]
+        if cycles <= max(bound, plan.cycles):
+            return each.taking(cycles)
+    return plan
+
+
+def _estimate(layer: Linear, shape: ArrayShape, comes: Cycles) -> int:
+    """The cycle in which about the last block of a result leaves: columns first or rows first, whichever is sooner."""
+    p, q, k = layer.product.weights.shape
+    passes, groups = -(-p // shape.rows), -(-q // shape.columns)
+    there = [comes[min(((n + 1) * shape.columns - 1) // shape.takes, len(comes) - 1)] for n in range(groups)]
+    down, along = there[0], there[0]
+    for cycle in there:
+        down, along = max(down, cycle) + passes * shape.fold, max(along, cycle) + shape.fold
+    ends = min(down + passes * (shape.slots - 1),
+               along + (passes - 1) * max(groups * shape.fold, shape.slots) + shape.slots)
+    return max(ends, there[-1] + -(-p // shape.gives)) + write_latency(k, shape.levels) + array_latency(k, shape)

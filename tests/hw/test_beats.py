@@ -1,0 +1,106 @@
+"""Streams that carry several blocks a cycle: results are golden's, and cycles those that are planned."""
+import re
+
+import numpy as np
+import pytest
+
+from benchmarks.families import _Family
+from circulant.hw import generate
+from circulant.hw.array.plans import LayerPlan
+from circulant.hw.beats import AUTO
+from circulant.hw.plan.passing import latencies
+from circulant.hw.planner import plan
+from circulant.hw.top import Top
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.float_model import Model
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Input
+from circulant.sim.shape.window import Flow
+from tests.hw.golden import blocks
+from tests.hw.plan import test_latency
+from tests.hw.simulate import cycles, stream
+from tests.hw.test_top import Beats
+
+
+def network(grow, *sizes, block=4, inputs=1, sequence=True):
+    """A family of `benchmarks.families`, quantized."""
+    family = _Family(block)
+    getattr(family, grow)(*sizes)
+    model = Model(grow, (Input("x", Flow(inputs, sequence=sequence)),), tuple(family.nodes),
+                  (family.nodes[-1].layer.name,))
+    x = np.random.default_rng(0).normal(0, 1, (6, *((6,) if sequence else ()), inputs))
+    return quantize(model, x, activation_bits=10, weight_bits=8)
+
+
+NETWORKS = {"perceptron": lambda: network("perceptron", 2, 19, inputs=19, sequence=False),
+            "steps": lambda: network("perceptron", 2, 19, inputs=19),
+            "tcn": lambda: network("tcn", 12),
+            "causal": lambda: network("causal", 20, 3, inputs=20)}
+
+
+CASES = [("perceptron", 2, 90, "throughput"), ("perceptron", AUTO, 120, "auto"), ("steps", 2, 90, "auto"),
+         ("tcn", 2, 200, "auto"), ("causal", 4, 300, "throughput"), ("causal", AUTO, 300, "auto")]
+"""Vectors of 5 and of 3 blocks, with beats of several."""
+
+
+def made(name, beat_blocks, multipliers, objective):
+    found = NETWORKS[name]()
+    return found, plan(found, multipliers, levels=6, objective=objective, beat_blocks=beat_blocks)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_sample_takes_what_is_planned(case, monkeypatch):
+    monkeypatch.setattr(test_latency, "SILENCE", 600)
+    found, plans = made(*case)
+    top = Top(found, plans)
+    late = latencies(found, plans, top.blocks)
+    form = found.input_format
+    count = 3 if found.sequence else 1
+    x = np.random.default_rng(1).integers(form.lo, form.hi + 1, (count, found.flow.size))
+    assert test_latency.closed_loop(top, found, x) == [late["latency_spaced"]] * count
+    assert test_latency.closed_loop(Top(found, plans), found, x, pause=False) == [late["latency_contiguous"]] * count
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_results_are_those_of_golden(case):
+    found, plans = made(*case)
+    assert any(max(plan.shape.takes, plan.shape.gives) > 1 for plan in plans if isinstance(plan, LayerPlan))
+    dut, form = Beats(found, 0, plans), found.input_format
+    x = np.random.default_rng(2).integers(form.lo, form.hi + 1, (3, 4, found.flow.size))
+    if not found.sequence:
+        x = x.reshape(-1, 1, found.flow.size)
+    given = blocks(list(x), dut.top.input_block)
+    wanted = blocks([np.atleast_2d(found.run_integers(each[None] if found.sequence else each)[0]) for each in x],
+                    dut.top.output_block)
+    assert stream(dut, given, stall_i=0.3, stall_o=0.3, quiet=700) == wanted
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[0] in ("perceptron", "steps")])
+def test_vectors_come_in_the_period_that_is_planned(case):
+    found, plans = made(*case)
+    dut, count = Beats(found, 0, plans), 34
+    form, leaves = found.input_format, -(-found.end.size // dut.top.output_block)
+    x = np.random.default_rng(2).integers(form.lo, form.hi + 1, (count, 1, found.flow.size))
+    left = cycles(dut, blocks(list(x), dut.top.input_block), quiet=300)[1][leaves - 1::leaves]
+    assert (left[-1] - left[-13]) / 12 == max(each.cycles for each in plans)
+
+
+def test_more_blocks_shorten_period_and_latency():
+    found = NETWORKS["perceptron"]()
+    figures = []
+    for beat_blocks in (1, 4, AUTO):
+        design = generate(found, multipliers=400, levels=6, objective="throughput", beat_blocks=beat_blocks)
+        figures.append((design.figures.cycles_per_step, design.manifest["latency_spaced"]))
+        assert design.manifest.get("beat_blocks", 1) == beat_blocks
+    assert figures[2] <= figures[1] < figures[0] and figures[1][1] < figures[0][1]
+
+
+@pytest.mark.parametrize(("blocks", "options", "words"), [
+    (3, {}, "hardware.beat_blocks must be 1, 2, 4, 8, 16, or 0 for the best of them, not 3; give a power of two"),
+    (True, {}, "not True; give a power of two"),
+    (2, {"objective": "area"}, "must be 1 or 0 where objective 'area' gives all layers one array, not 2; leave it out"),
+    (2, {"reloadable": True}, "where a reloadable design begins a vector when it is whole, not 2"),
+    (2, {"streams": 2}, "where 2 streams are interleaved, not 2")])
+def test_what_has_no_wide_beats_is_refused(blocks, options, words):
+    with pytest.raises(Refusal, match=re.escape(words)):
+        generate(NETWORKS["steps"](), multipliers=100, beat_blocks=blocks, **options)
