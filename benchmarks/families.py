@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from circulant.hw import generate
+from circulant.hw.beats import AUTO
 from circulant.hw.planner import layer_multiplications
 from circulant.sim.cosim import verify
 from circulant.sim.figures import floor
@@ -197,7 +198,7 @@ def _row(name: str, block: int, *, multipliers: int, levels: int, steps: int) ->
     found = Row(name.split("-")[0], name, block, vollo,
                 floor_cycles=floor(sum(map(layer_multiplications, network.stages)), multipliers))
     try:
-        design = generate(network, multipliers=multipliers, levels=levels, objective="throughput")
+        design = generate(network, multipliers=multipliers, levels=levels, objective="auto", beat_blocks=AUTO)
     except Refusal as refusal:
         return replace(found, refused=str(refusal))
     manifest = design.manifest

@@ -118,7 +118,7 @@ def joined_plans(network: Network, plans: list[Plan]) -> list[Plan]:
 
 @dataclass(frozen=True)
 class _Coming:
-    """What comes to a layer: the cycles in which its ``size`` values leave the one before, ``k`` in each."""
+    """The cycles in which ``size`` values leave the layer before another one, ``k`` in each."""
 
     leaves: Cycles
     size: int

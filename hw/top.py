@@ -167,10 +167,10 @@ class _Exit:
 class Top(wiring.Component):
     """A network as hardware; equals `sim.golden.network.Network.run_integers`.
 
-    A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
-    value 0 in the low bits. A vector takes as many beats as its values fill; lanes behind its last value are not looked
-    at where it comes in, and zero where it goes out. Over images a vector is a pixel, or ``pixels`` side by side where
-    the first layer takes so many at once.
+    A beat is a block, or several: as many values as the first layer takes in a cycle, or the last one gives, each
+    sign-extended to whole bytes, value 0 in the low bits. A vector takes as many beats as its values fill; lanes behind
+    its last value are not looked at where it comes in, and zero where it goes out. Over images a vector is a pixel, or
+    ``pixels`` side by side where the first layer takes so many at once.
 
     tlast of the input ends a frame: an image, a vector where each is a sample of its own, or a sequence of any number
     of vectors. Misplaced, it is flagged, and the next frame is right (`FrameGuard`): a frame that ends too early is

@@ -59,8 +59,8 @@ ORDER = {
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
                      "vectors golden configuration registers error quantize design exercise cosim",
-    "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c planner known_plans ports bus top "
-                    "resources foreseen design cost_table reload_words faults",
+    "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c beats planner known_plans ports bus "
+                    "top resources foreseen design cost_table reload_words faults",
     "circulant.boards": "yosys_json absorb device levels tools budget estimate link pll board synthesis placement "
                         "floorplan flow asic build simulated host program projects",
 }
@@ -338,12 +338,12 @@ LINES = {
     "circulant": 10_060,
     "training": 14_470,
     "sim": 17_080,
-    "hw": 20_850,
+    "hw": 21_230,
     "boards": 7_500,
     "benchmarks": 9_310,
     "examples": 1_300,
     "docs": 200,
-    "tests": 52_200,
+    "tests": 52_410,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
@@ -364,7 +364,7 @@ def test_the_size_is_within_its_budget():
 
 
 def test_what_is_beyond_its_budget_is_named():
-    assert beyond({"sim": 2, "hw": 3}, {"sim": 1_002, "hw": 3, "new": 1}) == [
+    assert beyond({"sim": 2, "hw": 21_230}, {"sim": 1_002, "hw": 21_230, "new": 1}) == [
         f"{what}: take out what serves nobody, or raise the budget and say why in the commit"
         for what in ("sim has 1,002, its budget is 2", "new has 1, its budget is 0")]
 

@@ -167,6 +167,12 @@ def _(layer: Taps, comes: list[int], k: int, wanted: int) -> int:
     return _moves(layer, comes, k, wanted)[-1]
 
 
+@stream_plan.register
+def _(layer: Taps, *, pixels: int = 1) -> StreamPlan:
+    """A block in each cycle. What lies behind and takes smaller ones takes as many cycles for them itself."""
+    return StreamPlan(layer.outputs // _widest(layer))
+
+
 @ladder.register
 def _(layer: Taps, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     if streams > 1:
