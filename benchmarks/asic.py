@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +135,8 @@ def design_figures(out: Path) -> dict[str, Any]:
     return found
 
 
-def _operations(described: dict[str, Any], made: Network, vectors: Vectors, figures: dict[str, Any]) -> dict[str, Any]:
+def _operations(described: design.Manifest, made: Network, vectors: Vectors, figures: Mapping[str, Any]
+                ) -> dict[str, float]:
     """Operations of an inference, two for each multiplication: those of the circuit, and those of the same matrices
     without blocks, padding included, as CirCNN counts; with the energy of each in pJ."""
     steps = 1.0 if made.flow.grid else float(vectors.steps.mean())

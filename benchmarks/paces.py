@@ -2,7 +2,7 @@
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -159,7 +159,8 @@ def trial(seed: int) -> Trial:
         where = f"{Path(place.filename).name}:{place.lineno}"
         return Trial(seed, title, "failed", f"{type(error).__name__} at {where}: {error}")
     measured = {name: float(getattr(seen, field)) for name, field in FIGURES.items()}
-    about = {name: design.manifest[name] for name in design.manifest.get("estimates", ())}
+    said_of: Mapping[str, Any] = design.manifest
+    about = {name: said_of[name] for name in said_of.get("estimates", ())}
     wrong = [f"{name} {said[name]:g} planned, {measured[name]:g} measured" for name in said
              if abs(said[name] - measured[name]) > 1e-6]
     wrong += [f"{seen.mismatches} words differ"] if seen.mismatches else []

@@ -1,7 +1,7 @@
 """FPGA devices as data: what each one holds, and whether a design fits it: multipliers, block RAMs, look-up tables,
 flip-flops, and a place for every memory."""
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
@@ -132,7 +132,7 @@ def fits(device: Device, found: "Inventory") -> Fit:
     return Fit(device, taken)
 
 
-def fit_of(name: str, counted: dict[str, Any]) -> Fit | None:
+def fit_of(name: str, counted: Mapping[str, Any]) -> Fit | None:
     """`fits` of a device by its name and what a manifest says of a design under ``resources``; None for "none".
 
     Raises:
@@ -143,7 +143,7 @@ def fit_of(name: str, counted: dict[str, Any]) -> Fit | None:
     return None if name == "none" else fits(device(name), Inventory.from_json(counted))
 
 
-def smallest(counted: dict[str, Any]) -> Fit | None:
+def smallest(counted: Mapping[str, Any]) -> Fit | None:
     """The use of the smallest known device that holds a design, by what a manifest says of it under ``resources``."""
     from circulant.hw.emit.inventory import Inventory
 

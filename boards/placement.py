@@ -2,6 +2,7 @@
 import json
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ class Placement:
     seconds: float
 
 
-def wrapper(described: dict[str, Any]) -> str:
+def wrapper(described: Mapping[str, Any]) -> str:
     """Verilog of a module ``wrapper`` around the design of a manifest: its data ports become shift registers.
 
     All its ports end in registers, so that no path to a pin counts.

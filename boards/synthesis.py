@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from circulant.boards.tools import YOSYS, find, run
 from circulant.boards.yosys_json import Cell
@@ -126,7 +125,7 @@ class Synthesis:
     seconds: float = 0.0
 
 
-def manifest(folder: str | Path) -> dict[str, Any]:
+def manifest(folder: str | Path) -> design.Manifest:
     """The statements of a design's manifest.
 
     Raises:

@@ -1,5 +1,6 @@
 """The commands of a run: the whole of it, each of its steps, and what they say when they are done."""
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from circulant.arguments import say, step
 from circulant.exits import WRONG
 from circulant.inspection import inspected_file, is_model
 from circulant.progress import Bars, leads
-from circulant.run.run_folder import Run
+from circulant.run.run_folder import Run, StepRecord, scores
 from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal
 
@@ -88,11 +89,10 @@ def train(this: Run, bars: Bars, resume: bool, find_rate: bool, as_json: bool) -
     bars.close()
     if ended:
         click.echo(f"The training of {this.folder} is finished; there is nothing to resume", err=True)
-    scores = done[done["metric"]]
-    metric = done["metric"]
-    dense = f"{shown(metric, scores['dense'])} dense" if "dense" in scores else "no dense baseline"
+    found, metric = scores(done), done["metric"]
+    dense = f"{shown(metric, found['dense'])} dense" if "dense" in found else "no dense baseline"
     say({"file": this.path("model.pt"), **_without(done, "history")}, as_json,
-        f"{this.path('model.pt')}: {words(metric)} {shown(metric, scores['circulant'])} block-circulant, {dense}")
+        f"{this.path('model.pt')}: {words(metric)} {shown(metric, found['circulant'])} block-circulant, {dense}")
     return 0
 
 
@@ -130,7 +130,7 @@ def quantize(this: Run, bars: Bars, like: Path | None, as_json: bool) -> int:
     _widths(done, as_json)
     metric = done["metric"]
     say({"file": this.path("network.json"), **_without(done)}, as_json,
-        f"{this.path('network.json')}: {words(metric)} {shown(metric, done[metric]['quantized'])} quantized")
+        f"{this.path('network.json')}: {words(metric)} {shown(metric, scores(done)['quantized'])} quantized")
     return 0
 
 
@@ -220,12 +220,12 @@ COMMANDS = (run, inspect, train, quantize, generate, simulate, reload, report)
 """In the order in which they are used."""
 
 
-def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:
+def _without(record: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """A record but for these members and those that tie it to the run folder."""
     return {name: value for name, value in record.items() if name not in ("format", "version", "hash", "after", *names)}
 
 
-def _widths(done: dict[str, Any], as_json: bool) -> None:
+def _widths(done: StepRecord, as_json: bool) -> None:
     """The bit widths picked, every tensor against its format, and tensors that the calibration never exercised."""
     from circulant.run.quantization import picked_table, ranges_table
 
@@ -237,7 +237,7 @@ def _widths(done: dict[str, Any], as_json: bool) -> None:
                    "say nothing.", err=True)
 
 
-def _show(this: Run, figures: dict[str, Any], as_json: bool) -> None:
+def _show(this: Run, figures: Mapping[str, Any], as_json: bool) -> None:
     from circulant.report.summary import summary
 
     if not as_json:
@@ -245,7 +245,7 @@ def _show(this: Run, figures: dict[str, Any], as_json: bool) -> None:
     say({"file": this.path("report.html"), **figures}, as_json, str(this.path("report.html")))
 
 
-def _verdict(simulated: dict[str, Any]) -> int:
+def _verdict(simulated: StepRecord) -> int:
     """The exit code of a verification; a mismatch is said on stderr."""
     check = simulated["verification"]
     if not check["mismatches"]:

@@ -1,6 +1,8 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, cast
 
 from circulant.hw.array.plans import (
     PORTS,
@@ -28,8 +30,8 @@ from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
 from circulant.sim.arith.codes import check_protection
 from circulant.sim.arith.fixed import Format
-from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
+from circulant.sim.design import LayerEntry, Manifest, Stream
 from circulant.sim.figures import Figures
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
@@ -60,7 +62,7 @@ class Design:
     plans: list[Plan]
     verilog: str
     images: dict[str, str]
-    manifest: Json
+    manifest: Manifest
     bus: dict[str, str] = field(default_factory=dict)
     counted: Inventory = field(default_factory=Inventory)
 
@@ -224,14 +226,14 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
                   bus={FILE: wrapper}, counted=counted)
 
 
-def _dsp_blocks(counted: Inventory, packing: str) -> Json:
+def _dsp_blocks(counted: Inventory, packing: str) -> Manifest:
     """The DSP blocks of its ports that a design takes, counted."""
     block = DSPS[PORTS[packing]]
     alone = sum(count * block.blocks(a, b) for (a, b), count in counted.products.items())
     return {"dsp_packing": packing, "dsp_blocks": alone + counted.pairs.total()}
 
 
-def _alternative(network: Network, each: Alternative, *, max_steps: int, reloadable: bool) -> Json:
+def _alternative(network: Network, each: Alternative, *, max_steps: int, reloadable: bool) -> Mapping[str, Any]:
     """The cost of an alternative, by the exact model, except that cycles on a shared array which are none are marked as
     an ``estimate``: those of both directions; its memories are counted as its units state them."""
     planned = figures(network, each.plans, max_steps=max_steps, reloadable=reloadable).as_json()
@@ -240,7 +242,7 @@ def _alternative(network: Network, each: Alternative, *, max_steps: int, reloada
             **({"estimate": True} if any(part.estimated for plan in each.plans for part in simple(plan)) else {})}
 
 
-def _repeats(network: Network, plans: list[Plan]) -> Json:
+def _repeats(network: Network, plans: list[Plan]) -> Manifest:
     """For a network whose layers share arrays, the steps of a sequence after which they do again what they did before,
     and how many steps they then repeat; empty where that is not known exactly, as a layer behind them may hold them
     up."""
@@ -253,12 +255,12 @@ def _repeats(network: Network, plans: list[Plan]) -> Json:
     return {"repeats": {"after": after, "steps": steps}}
 
 
-def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory, images: list[str]) -> Json:
-    def port(prefix: str, form: Format, block: int, elements: int) -> Json:
+def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory, images: list[str]) -> Manifest:
+    def port(prefix: str, form: Format, block: int, elements: int) -> Stream:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
 
-    def named(name: str, several: bool) -> Json:
+    def named(name: str, several: bool) -> Stream:
         return {"name": name} if several else {}
 
     entries = {each.given.name: port(each.prefix, each.form, each.block, each.size)
@@ -271,15 +273,16 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     for each in network.inputs:
         if each != network.leading:
             pixels = entries[each.name].get("pixels", 1)
-            entries[each.name] |= {"per": "step" if each.flow.sequence else "sequence"} | (
-                {"vectors": each.flow.pixels // pixels} if each.flow.grid is not None else {})
+            entries[each.name]["per"] = "step" if each.flow.sequence else "sequence"
+            if each.flow.grid is not None:
+                entries[each.name]["vectors"] = each.flow.pixels // pixels
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     over_images = network.leading.flow.grid is not None
-    further: Json = {what: [entry for name, entry in ports.items() if name != first] for what, ports, first in (
+    further = {what: [entry for name, entry in ports.items() if name != first] for what, ports, first in (
         ("more_inputs", entries, network.leading.name), ("more_outputs", exits, network.result)) if len(ports) > 1}
     times = repeats(network)
     made = replace(figures_of(network, plans, top), multipliers=counted.multipliers, memory_bits=counted.memory_bits)
-    return {
+    return cast(Manifest, {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst", "ports": port_list(top.signature),
         "input": entries[network.leading.name], "output": exits[network.result],
@@ -290,8 +293,8 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
                    | ({"waiting": unit.depths} if layer.kind != "residual" and hasattr(unit, "depths") else {})
                    for layer, plan, steps, time, unit
                    in zip(network.stages, plans, stepwise(network), times, top.units, strict=True)],
-    } | _repeats(network, plans) | more | further
+    } | _repeats(network, plans) | more | further)
 
 
-def _times(entry: Json, times: int) -> Json:
-    return entry | {name: entry[name] * times for name in ("cycles", "floor")}
+def _times(entry: LayerEntry, times: int) -> LayerEntry:
+    return entry | LayerEntry(cycles=entry["cycles"] * times, floor=entry["floor"] * times)

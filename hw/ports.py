@@ -3,7 +3,7 @@ from amaranth.hdl import Shape
 from amaranth.lib.wiring import Out, Signature
 
 from circulant.hw.emit.comments import NAMED, PORTS
-from circulant.sim.artifact import Json
+from circulant.sim.design import Signal
 
 __all__ = ["MEANINGS", "port_list"]
 
@@ -52,7 +52,7 @@ MEANINGS = {
 """Meaning of each port that a design may have, in the order of the list."""
 
 
-def port_list(signature: Signature) -> list[Json]:
+def port_list(signature: Signature) -> list[Signal]:
     """Clock, reset and the members of a top: ``name``, ``direction`` ("in" or "out"), ``bits``, ``meaning``."""
     members = {name: (member.flow, Shape.cast(member.shape).width) for name, member in signature.members.items()}
     found = {"clk": ("in", 1), "rst": ("in", 1)} | {

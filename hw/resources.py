@@ -15,7 +15,7 @@ from circulant.hw.plan.passes import layer_multiplications
 from circulant.hw.planner import Plan, each_step, repeats
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
-from circulant.sim.figures import LATENCIES, Figures
+from circulant.sim.figures import Figures
 from circulant.sim.golden.network import Network
 from circulant.sim.passes.layer import GoldenLayer
 
@@ -91,7 +91,7 @@ def figures_of(network: Network, plans: Sequence[Plan], top: Top) -> Figures:
         sum(each.multipliers for each in plans), sum(each for each, often in zip(work, steps, strict=True) if often),
         sum(each for each, often in zip(work, steps, strict=True) if not often),
         memory_bits=sum(memory.bits for memory in top.parts.memories), cycles=period(network, plans),
-        **{name: late[name] for name in LATENCIES},
+        latency_spaced=late["latency_spaced"], latency_contiguous=late["latency_contiguous"],
         estimates=tuple(late.get("estimates", ())) + (() if network.arrangement.chain else ("cycles",)))
 
 

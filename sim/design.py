@@ -4,9 +4,9 @@ Whoever reads a design reads it here, so that nothing is simulated, synthesized 
 generated. `circulant.hw.design` writes it.
 """
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from circulant.sim import artifact
 from circulant.sim.configuration import CONFIGURATION
@@ -28,7 +28,8 @@ from circulant.sim.files.schema import (
 from circulant.sim.passes.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
 from circulant.sim.refusal import Refusal
 
-__all__ = ["CYCLES", "KIND", "MANIFEST", "RESOURCES", "VERSION", "hashes", "ports", "read", "require_single"]
+__all__ = ["CYCLES", "KIND", "MANIFEST", "RESOURCES", "VERSION", "Latencies", "LayerEntry", "Manifest", "Signal",
+           "Stream", "hashes", "ports", "read", "require_single"]
 
 KIND = "circulant-design"
 VERSION = 2
@@ -76,12 +77,111 @@ MANIFEST = Table({
 """The rules of the part of a manifest that is read; it says more, for people."""
 
 
+class Signal(TypedDict):
+    """A port of the top: its direction is "in" or "out"."""
+
+    name: str
+    direction: str
+    bits: int
+    meaning: str
+
+
+class Stream(TypedDict, total=False):
+    """A stream of the top, or of the C: what goes through it."""
+
+    prefix: str
+    name: str
+    elements_per_beat: int
+    container_bits: int
+    format: dict[str, int]
+    elements: int
+    beats: int
+    per: str
+    pixels: int
+    vectors: int
+    type: str
+
+
+class Latencies(TypedDict, total=False):
+    """The latencies of a sample, None where they are not planned; ``estimates`` names those that are no exact plan."""
+
+    latency_spaced: int | None
+    latency_contiguous: int | None
+    estimates: list[str]
+
+
+class LayerEntry(TypedDict, total=False):
+    """A layer: its plan, the cycles of a step or an image, what limits them, and the layers within it."""
+
+    name: str
+    kind: str
+    per: str
+    cycles: float
+    floor: int
+    multipliers: int
+    limit: str
+    elements: int
+    rows: int
+    columns: int
+    positions: int
+    blocks: int
+    chains: int
+    fold: int
+    lines: int
+    pixels: int
+    chart: Mapping[str, Any]
+    waiting: Any
+    forward: "LayerEntry"
+    backward: "LayerEntry"
+    body: "list[LayerEntry]"
+    shortcut: "list[LayerEntry]"
+
+
+class Manifest(Latencies, total=False):
+    """The manifest of a design: the part that is read is held to `MANIFEST`."""
+
+    hash: str
+    name: str
+    network: str
+    top: str
+    verilog: list[str]
+    images: list[str]
+    files: dict[str, str]
+    clock: str
+    reset: str
+    ports: list[Signal]
+    input: Stream
+    output: Stream
+    more_inputs: list[Stream]
+    more_outputs: list[Stream]
+    multipliers: int
+    memory_bits: int
+    multiplications: dict[str, int]
+    streams: int
+    max_steps: int | None
+    over_images: bool
+    layers: list[LayerEntry]
+    repeats: dict[str, int]
+    configuration: Mapping[str, Any]
+    bus: Mapping[str, Any]
+    dsp_packing: str
+    dsp_blocks: int
+    resources: Mapping[str, Any]
+    alternatives: Sequence[Mapping[str, Any]]
+    family: str
+    objective: str
+    clock_gating: bool
+    late: bool
+    protection: str
+    beat_blocks: int
+
+
 def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
     """SHA-256 of files by name, for the field ``files``."""
     return {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
 
 
-def read(folder: str | Path) -> dict[str, Any]:
+def read(folder: str | Path) -> Manifest:
     """The manifest of a design (with its ``hash``, which covers all files), when every file is as it was generated.
 
     Raises:
@@ -89,7 +189,7 @@ def read(folder: str | Path) -> dict[str, Any]:
     """
     folder = Path(folder)
     path = folder / "manifest.json"
-    body = artifact.read_json(path, KIND, VERSION, MANIFEST)
+    body = cast(Manifest, artifact.read_json(path, KIND, VERSION, MANIFEST))
     bus = body.get("bus", {}).get("verilog", [])
     named = [*body["verilog"], *body["images"], *bus]
     if sorted(named) != sorted(body["files"]):
@@ -101,7 +201,7 @@ def read(folder: str | Path) -> dict[str, Any]:
     return body
 
 
-def ports(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def ports(body: Mapping[str, Any]) -> dict[str, Signal]:
     """The ports of a design by name, as its manifest says.
 
     Raises:

@@ -335,9 +335,9 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_060,
+    "circulant": 10_130,
     "training": 14_470,
-    "sim": 17_080,
+    "sim": 17_180,
     "hw": 21_230,
     "boards": 7_500,
     "benchmarks": 9_310,
@@ -371,7 +371,7 @@ def test_what_is_beyond_its_budget_is_named():
 
 UNTYPED = re.compile(r"dict\[str, Any\]|\bJson\b|\bFound\b")
 
-MOST_UNTYPED = 306
+MOST_UNTYPED = 223
 """Lines that say `UNTYPED` at the most: dictionaries with string keys, whose members no type checker knows."""
 
 

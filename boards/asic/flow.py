@@ -276,7 +276,7 @@ def key(folder: Path, described: Mapping[str, Any], library: Library, chosen: Se
                           ).hexdigest()
 
 
-def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, chosen: Settings,
+def _mapped(folder: Path, described: Mapping[str, Any], work: Path, *, library: Library, chosen: Settings,
             macros: Model, show: Show) -> tuple[Netlist, list[Memory]]:
     """The mapping that Yosys makes, or made here before."""
     wanted = key(folder, described, library, chosen, macros)

@@ -7,7 +7,7 @@ import importlib.util
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -99,7 +99,7 @@ def lean(library: Library, folder: Path, dont_use: Sequence[str] = ()) -> list[s
     return names
 
 
-def mapped(design: Path, described: dict[str, Any], work: Path, library: Library, settings: Settings, *,
+def mapped(design: Path, described: Mapping[str, Any], work: Path, library: Library, settings: Settings, *,
            macro: MacroTable, show: Show) -> tuple[Netlist, list[Memory]]:
     """The netlist of a design, flat but for macros, and its memories; ``work`` keeps what the tools wrote.
 

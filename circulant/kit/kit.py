@@ -1,5 +1,6 @@
 """Files of the integration kit, from templates that see the manifest of a design and the beats of its test bench."""
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +76,13 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
     context = _context(manifest, body, beats, clock_mhz)
     files = FILES
     if "bus" in body:
-        context |= bus_context(body)
+        context = {**context, **bus_context(body)}
     rendered = [(files, context)]
     if "bus" in body:
         wrapper = {name.replace("component", body["bus"]["top"]).replace(manifest.top, body["bus"]["top"]): template
                    for name, template in FILES.items() if template in WRAPPED}
         wrapper[f"{body['bus']['top']}_bd.tcl"] = "block_design.tcl.j2"
-        rendered += [(BUS_FILES, context), (wrapper, context | _wrapper(body["bus"]))]
+        rendered += [(BUS_FILES, context), (wrapper, {**context, **_wrapper(body["bus"])})]
     texts = {name: _TEMPLATES.get_template(template).render(its)
              for some, its in rendered for name, template in some.items()}
     texts |= {"tb_input.hex": "\n".join(beats.given) + "\n", "tb_expected.hex": "\n".join(beats.expected) + "\n"}
@@ -90,7 +91,7 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
     return [folder / name for name in texts]
 
 
-def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: float) -> dict[str, Any]:
+def _context(manifest: Manifest, body: Mapping[str, Any], beats: Beats, clock_mhz: float) -> Mapping[str, Any]:
     ports = [*design.ports(body).values()]
     name = re.sub(r"[^ -~]+", " ", body.get("name", "network"))  # It stands in comments of one line.
     return {
@@ -111,7 +112,7 @@ def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: 
     }
 
 
-def _wrapper(bus: dict[str, Any]) -> dict[str, Any]:
+def _wrapper(bus: Mapping[str, Any]) -> Mapping[str, Any]:
     """The names of `_context` that are others for the wrapper of a bus."""
     axi = [port for port in bus["ports"] if port["name"].startswith("s_axi_")
            and port["name"] not in (bus["clock"], bus["reset"])]
@@ -125,7 +126,7 @@ def _wrapper(bus: dict[str, Any]) -> dict[str, Any]:
                 (bus["reset"], "reset", "POLARITY", "ACTIVE_LOW")]}
 
 
-def _speed(manifest: Manifest, body: dict[str, Any], mhz: float) -> list[tuple[str, str, str]]:
+def _speed(manifest: Manifest, body: Mapping[str, Any], mhz: float) -> list[tuple[str, str, str]]:
     """Period and latencies as the design was planned: name, cycles, microseconds at the clock."""
     cycles = {"period": manifest.cycles, "latency, spaced": manifest.latency_spaced,
               "latency, contiguous": manifest.latency_contiguous}
@@ -136,7 +137,7 @@ def _speed(manifest: Manifest, body: dict[str, Any], mhz: float) -> list[tuple[s
             for key, (name, value) in zip(keys, cycles.items(), strict=True)]
 
 
-def _port(manifest: Manifest, body: dict[str, Any], which: str) -> dict[str, Any]:
+def _port(manifest: Manifest, body: Mapping[str, Any], which: str) -> Mapping[str, Any]:
     port = manifest.input if which == "input" else manifest.output
     form = body[which]["format"]
     return {"prefix": port.prefix, "bits": 8 * port.beat_bytes, "lanes": port.elements_per_beat,

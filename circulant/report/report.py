@@ -10,7 +10,7 @@ from circulant.progress import Show, silent
 from circulant.report.page import files, page
 from circulant.report.summary import LATENCIES, speed
 from circulant.run.integrity import require_verified
-from circulant.run.run_folder import STEPS, Run, recorded, sha256
+from circulant.run.run_folder import STEPS, Run, recorded, scores, sha256
 from circulant.run.sizing import clock
 from circulant.sim import artifact
 from circulant.sim.figures import Figures
@@ -55,7 +55,7 @@ def collect(run: Run, mhz: float | None = None) -> dict[str, Any]:
         "folder": run.folder.absolute().name,
         "experiment": run.experiment.tables(),
         "metric": metric,
-        metric: trained[metric] | quantized[metric],
+        metric: scores(trained) | scores(quantized),
         "compression": compression(trained["matrices"]),
         "ranges": quantized.get("ranges", []),
         "picking": quantized.get("picking", {}),

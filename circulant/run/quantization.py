@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from circulant.progress import Show, silent
+from circulant.run.run_folder import Picking
 from circulant.sim import artifact
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
@@ -52,8 +53,8 @@ class Golden:
 
     network: Network
     model: Model
-    picking: dict[str, Any] = field(default_factory=dict)
-    finetuning: dict[str, Any] = field(default_factory=dict)
+    picking: Picking = field(default_factory=lambda: Picking())
+    finetuning: Mapping[str, Any] = field(default_factory=dict)
     never: list[str] = field(default_factory=list)
 
 
@@ -91,7 +92,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
     show("calibration", 0, 0)
     reference = float_model(model, data, name)
     seen = calibration(data, table["calibration"])
-    peaks, bits, picking = calibrate(reference, *seen), widths(table), dict[str, Any]()
+    peaks, bits, picking = calibrate(reference, *seen), widths(table), Picking()
     task = training.task_of(data)
     if table["budget"]:
         evaluations = _evaluations(reference, data, task, table, folder)
@@ -186,10 +187,9 @@ def score(network: Network, data: "Dataset") -> float:
     return training.score(network, network.vectors(data.test_x, lengths=data.test_lengths), data)
 
 
-def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mapping[str, Any]) -> dict[str, Any]:
-    """The outcome of a search for the record."""
+def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mapping[str, Any]) -> Picking:
     return {
-        **{name: table[name] for name in ("pick_on", "pick_by", "margin")},
+        "pick_on": table["pick_on"], "pick_by": table["pick_by"], "margin": table["margin"],
         "search": picked.search, "budget": picked.budget, "lost_start": picked.lost_start + 0.0,
         "lost": picked.lost + 0.0,
         "cost": picked.cost, "evaluations": picked.evaluations, "cached": picked.cached,
@@ -199,7 +199,7 @@ def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mappi
     }
 
 
-def loss(picking: Mapping[str, Any]) -> str:
+def loss(picking: Picking) -> str:
     """The loss of the picked widths, in words."""
     from circulant.training.data.targets import SETS
 
@@ -208,7 +208,7 @@ def loss(picking: Mapping[str, Any]) -> str:
             f"(budget {picking['budget']:g})")
 
 
-def picked_table(picking: Mapping[str, Any]) -> Table:
+def picked_table(picking: Picking) -> Table:
     """The bit widths that were picked, for a terminal."""
     saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
     table = Table("bit width", "from", "to", "noise of this width alone", title_justify="left", title=(

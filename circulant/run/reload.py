@@ -1,5 +1,6 @@
 """The words that load another network into the reloadable design of a run, and the proof that they do."""
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ SEQUENCES = 8
 """Sequences of the test split that are played with each network."""
 
 
-def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:
+def reload(run: Run, folder: str | Path, show: Show = silent) -> Mapping[str, Any]:
     """``reload.bin``, pairs of little-endian 32-bit numbers, address and word; ``reload.json``, also after a mismatch.
 
     Parameters:

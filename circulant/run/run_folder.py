@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, cast
 
 from circulant.experiment import FILE, Experiment, save
 from circulant.run.record_rules import rule_of
@@ -19,7 +19,8 @@ from circulant.sim.files import files
 from circulant.sim.files.schema import require as check
 from circulant.sim.refusal import Refusal
 
-__all__ = ["BRANCHES", "CHECKPOINT", "STEPS", "Run", "Step", "record", "recorded", "require", "sha256"]
+__all__ = ["BRANCHES", "CHECKPOINT", "STEPS", "Picking", "Run", "Step", "StepRecord", "record", "recorded",
+           "require", "scores", "sha256"]
 
 VERSION = 1
 
@@ -108,17 +109,70 @@ class Run:
         return "`" + " ".join(("circulant", name, *where, *more, *options)) + "`"
 
 
-def record(run: Run, step: str, results: Mapping[str, Any]) -> dict[str, Any]:
+class Picking(TypedDict, total=False):
+    """The outcome of a search for bit widths, as the record of a quantization has it."""
+
+    pick_on: str
+    pick_by: str
+    margin: float
+    search: str
+    budget: float
+    lost_start: float
+    lost: float
+    cost: float
+    evaluations: int
+    cached: int
+    score_start: float
+    score: float
+    weight_bits_start: int
+    weight_bits: int
+    widths: list[Mapping[str, Any]]
+
+
+class StepRecord(TypedDict, total=False):
+    """The record of a step: what all have, what those of training and quantization, of a design and of its verification
+    say besides; the scores stand under the name of the metric, see `scores`."""
+
+    format: str
+    version: int
+    hash: str
+    experiment: dict[str, dict[str, Any]]
+    after: str | None
+    hashes: dict[str, str]
+    seconds: float
+    metric: str
+    matrices: dict[str, dict[str, int]]
+    history: list[Mapping[str, Any]]
+    block_size: int | dict[str, int] | None
+    processor_seconds: float
+    machine: Mapping[str, Any]
+    ranges: list[Mapping[str, Any]]
+    outcome: Mapping[str, Any]
+    like: str | None
+    picking: Picking
+    finetuning: Mapping[str, Any]
+    never: list[str]
+    hardware: Mapping[str, Any]
+    c: Mapping[str, Any]
+    verification: Mapping[str, Any]
+
+
+def scores(record: StepRecord) -> dict[str, float]:
+    """The scores that a step has measured, by stage."""
+    return dict(cast("Mapping[str, Any]", record)[record["metric"]])
+
+
+def record(run: Run, step: str, results: Mapping[str, Any]) -> StepRecord:
     """Write the record of a step that has written its files, and the experiment as it is now; returns the record."""
     save(run.experiment, run.folder)
     before = _ALL[step].after
     after = recorded(run, before)["hash"] if before else None
     body = {"experiment": run.experiment.identity(_ALL[step].tables), "after": after, **results}
     sha = artifact.write_json(run.path(_ALL[step].record), _kind(step), VERSION, body)
-    return {**body, "hash": sha}
+    return cast(StepRecord, {**body, "hash": sha})
 
 
-def recorded(run: Run, step: str) -> dict[str, Any]:
+def recorded(run: Run, step: str) -> StepRecord:
     """The record of a step that must be finished and fit the experiment and the steps before it.
 
     Raises:
@@ -136,10 +190,10 @@ def recorded(run: Run, step: str) -> dict[str, Any]:
     if before and found["after"] != after:
         raise Refusal(f"{run.path(_ALL[step].record)} must follow {_ALL[before].record} beside it, but that is newer; "
                       f"run {run.command(step)} again")
-    return found
+    return cast(StepRecord, found)
 
 
-def require(run: Run, step: str) -> dict[str, Any]:
+def require(run: Run, step: str) -> StepRecord:
     """The record of a step whose files are needed now.
 
     Raises:

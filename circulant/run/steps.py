@@ -6,6 +6,7 @@ torch is imported by `train` and `quantize` only, Amaranth by `generate` only, c
 import math
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from circulant.run.kept import data_of, keep_data, keep_float, model_of
 from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_design, require_one_size
 from circulant.run.quantization import Golden, float_model, golden
-from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
+from circulant.run.run_folder import CHECKPOINT, STEPS, Run, StepRecord, record, require, sha256
 from circulant.run.sizing import budget, clock, levels, options
 from circulant.run.untrained import path_costs
 from circulant.sim.error.ranges import analyse
@@ -51,7 +52,7 @@ def inspect(run: Run, show: Show = silent) -> Any:
     return inspected(run.experiment, training.load_data(**run.experiment.tables()["data"], progress=show))
 
 
-def finished(run: Run) -> dict[str, Any] | None:
+def finished(run: Run) -> StepRecord | None:
     """The record of a training that ended, with this very experiment; None where one is missing or under way.
 
     Raises:
@@ -62,7 +63,7 @@ def finished(run: Run) -> dict[str, Any] | None:
     return require(run, "train")
 
 
-def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports: bool = False) -> dict[str, Any]:
+def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports: bool = False) -> StepRecord:
     """Dense baseline, and the block-circulant model by the experiment's method: ``model.pt`` and ``training.json``.
 
     Under `torchrun` every process calls it, and the first one alone writes and returns the record.
@@ -91,7 +92,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     kept = run.path(CHECKPOINT)
     curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
 
-    def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
+    def progress(phase: str, epoch: int, epochs: int, metrics: Mapping[str, Any]) -> None:
         known = f", {words(metric)} {shown(metric, metrics[metric])}" if metric in metrics else ""
         show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}{known}")
         save(run.experiment, kept)
@@ -146,7 +147,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
 
 
 def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None, executes: bool = False
-             ) -> dict[str, Any]:
+             ) -> StepRecord:
     """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
 
     A search for bit widths keeps its measurements in the folder ``evaluations``, and resumes from them.
@@ -181,8 +182,8 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None, e
         "finetuning": made.finetuning, "never": made.never}, start=start, show=show)
 
 
-def write_network(run: Run, network: Network, exact: Any, data: Any, found: dict[str, Any], *,
-                  start: float | None = None, show: Show = silent) -> dict[str, Any]:
+def write_network(run: Run, network: Network, exact: Any, data: Any, found: StepRecord, *,
+                  start: float | None = None, show: Show = silent) -> StepRecord:
     """Write a network, its vectors of the whole test split, and the record of the quantization.
 
     Parameters:
@@ -208,7 +209,7 @@ def write_network(run: Run, network: Network, exact: Any, data: Any, found: dict
     })
 
 
-def generate(run: Run, show: Show = silent) -> dict[str, Any]:
+def generate(run: Run, show: Show = silent) -> StepRecord:
     """Verilog with its integration kit: the folder ``hardware`` and ``generation.json``.
 
     Raises:
@@ -235,7 +236,7 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     })
 
 
-def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
+def generate_c(run: Run, show: Show = silent) -> StepRecord:
     """C99 with a self-test of the test vectors: the folder ``c`` and ``generation-c.json``.
 
     Raises:
@@ -257,7 +258,7 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
     })
 
 
-def simulate(run: Run, show: Show = silent, *, trace: bool = False) -> dict[str, Any]:
+def simulate(run: Run, show: Show = silent, *, trace: bool = False) -> StepRecord:
     """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch.
 
     As many of the test samples as ``simulation.samples`` says; 0 for all.

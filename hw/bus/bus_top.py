@@ -12,7 +12,6 @@ from circulant.hw.bus.register_file import RegisterFile
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import Platform, VerilogTarget
 from circulant.hw.ports import port_list
-from circulant.sim.artifact import Json
 from circulant.sim.registers import AXI4_LITE, RegisterMap
 
 __all__ = ["FILE", "TOP", "BusTop", "bus_verilog"]
@@ -86,7 +85,7 @@ class BusTop(wiring.Component):
         return m
 
 
-def bus_verilog(manifest: Mapping[str, Any], profile: str = "generic") -> tuple[str, Json]:
+def bus_verilog(manifest: Mapping[str, Any], profile: str = "generic") -> tuple[str, Mapping[str, Any]]:
     """Verilog of the module `TOP` around the design of a manifest, whose own is in its file; and what the manifest says
     of it."""
     top = BusTop(manifest)

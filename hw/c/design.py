@@ -1,6 +1,8 @@
 """From a network to a folder of C: ``<name>.c``, ``<name>.h``, ``test.c``, ``Makefile``, ``manifest.json``."""
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,8 +11,7 @@ from circulant.hw.ctext.unit import beside, table
 from circulant.hw.ctext.value import storage
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers
-from circulant.sim.artifact import Json
-from circulant.sim.design import hashes
+from circulant.sim.design import Stream, hashes
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -38,7 +39,7 @@ class CDesign:
     network: Network
     name: str
     files: dict[str, str]
-    manifest: Json
+    manifest: Mapping[str, Any]
 
     KIND = "circulant-c-design"
     VERSION = 1
@@ -85,7 +86,7 @@ def generate_c(network: Network, vectors: Vectors | None = None) -> CDesign:
     files = {f"{source.name}.c": source.code, f"{source.name}.h": source.header,
              "test.c": _test(source, vectors), "Makefile": render("Makefile.j2", name=source.name)}
 
-    def port(form: Format, elements: int) -> Json:
+    def port(form: Format, elements: int) -> Stream:
         return {"format": form.as_json(), "elements": elements, "type": storage(form)}
 
     per = "step" if network.per_step else "sequence" if network.sequence else "vector"

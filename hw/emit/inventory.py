@@ -5,13 +5,12 @@ It holds for every kind of layer, since it reads what was generated; `circulant.
 plan alone. In which form the Verilog is written does not matter.
 """
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from circulant.hw.emit.profile import GENERIC, Profile
 from circulant.hw.emit.rtlil import Bits, Cell, Chunk, Module, Process, Switch
-from circulant.sim.artifact import Json
 
 __all__ = ["LOGIC", "Inventory", "Inventories"]
 
@@ -74,14 +73,14 @@ class Inventory:
         _add(self.logic, other.logic, times)
         _add(self.pairs, other.pairs, times)
 
-    def as_json(self) -> Json:
+    def as_json(self) -> Mapping[str, Any]:
         return {"products": [[count, *key] for key, count in sorted(self.products.items())],
                 "memories": [[count, *key] for key, count in sorted(self.memories.items())],
                 "logic": dict(self.logic),
                 **({"pairs": [[count, *key] for key, count in sorted(self.pairs.items())]} if self.pairs else {})}
 
     @classmethod
-    def from_json(cls, entry: Json) -> "Inventory":
+    def from_json(cls, entry: Mapping[str, Any]) -> "Inventory":
         return cls(Counter({(a, b): count for count, a, b in entry["products"]}),
                    Counter({(words, width, style): count for count, words, width, style in entry["memories"]}),
                    Counter(entry["logic"]), Counter({(a, b): count for count, a, b in entry.get("pairs", [])}))

@@ -18,7 +18,7 @@ from circulant.hw.plan.stream_plan import one_for_each, values_entry
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import LEVELS, QUEUE, Queue, block, connect, delay
 from circulant.hw.unit import Site, loadable, unit
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.activation import Activation
 
 __all__ = ["ActivationLayer", "activation_plans"]
@@ -126,7 +126,7 @@ def _(layer: Activation, count: int = 1, plan: ValuesPlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Activation, plan: ValuesPlan) -> Json:
+def _(layer: Activation, plan: ValuesPlan) -> LayerEntry:
     return values_entry(layer, plan, "some values in each cycle")
 
 

@@ -34,7 +34,7 @@ from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.stream.width_converter import WidthConverter
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim import figures
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.refusal import Refusal
 
@@ -182,9 +182,10 @@ def _(layer: Bidirectional, count: int = 1, plan: PairPlan | None = None) -> int
 
 
 @layer_entry.register
-def _(layer: Bidirectional, plan: PairPlan) -> Json:
-    entries = {name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}
+def _(layer: Bidirectional, plan: PairPlan) -> LayerEntry:
+    forward, backward = (layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items())
     floor = figures.floor(layer_multiplications(layer), plan.multipliers)
     if plan.forward.sharing is not None:  # Both directions have the whole array.
-        floor = sum(entry["floor"] for entry in entries.values())
-    return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, **entries}
+        floor = forward["floor"] + backward["floor"]
+    return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, "forward": forward,
+            "backward": backward}

@@ -20,7 +20,7 @@ from circulant.hw.plan.step_cost import vector_limit
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect, element
 from circulant.hw.unit import Site, heeds_marks, loadable, unit
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.linear import Linear
 
 __all__ = ["LinearLayer", "spare_blocks", "vector_cycles"]
@@ -170,7 +170,7 @@ def _(layer: Linear, count: int = 1, plan: LayerPlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Linear, plan: LayerPlan) -> Json:
+def _(layer: Linear, plan: LayerPlan) -> LayerEntry:
     return array_entry(layer, plan, lambda floor: {"limit": vector_limit(
         matrices_of(layer), plan.shape, plan.cycles, floor, vector_cycles(layer, plan.shape))})
 

@@ -20,7 +20,7 @@ from circulant.hw.stream.pipeline import LEVELS, QUEUE, Queue, block, connect, d
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.arith.rsqrt import ROOT
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.norm import Norm
 
 __all__ = ["NormLayer", "norm_latency"]
@@ -209,7 +209,7 @@ def _(layer: Norm, count: int = 1, plan: ValuesPlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Norm, plan: ValuesPlan) -> Json:
+def _(layer: Norm, plan: ValuesPlan) -> LayerEntry:
     return values_entry(layer, plan, "some values in each cycle")
 
 

@@ -32,8 +32,8 @@ from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.reload.restore import Restore
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, element
 from circulant.hw.unit import Site, loadable, unit
-from circulant.sim.artifact import Json
 from circulant.sim.configuration import StateShape
+from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.cell import RecurrentLayer as GoldenRecurrentLayer
 from circulant.sim.kinds.gru import Gru
 from circulant.sim.kinds.lstm import Lstm
@@ -291,8 +291,8 @@ def _(layer: Gru | Lstm | Rnn, count: int = 1, plan: LayerPlan | None = None) ->
 
 
 @layer_entry.register
-def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
-    def alone(floor: int) -> Json:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> LayerEntry:
+    def alone(floor: int) -> LayerEntry:
         cycles, starved, step = steady_step(plan.alone(layer), plan.elements)
         phases = stages(layer, plan.elements, plan.shape.levels)[0].phases
         return {"limit": limit(layer, plan.program(layer), plan.elements, plan.cycles, floor=floor, starved=starved),

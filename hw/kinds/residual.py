@@ -28,7 +28,7 @@ from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.unit import FLYING, SLACK, Site, Timed, Unit, unit
 from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.figures import floor
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.stages import Stage, flows
@@ -205,10 +205,10 @@ def _(layer: Residual, count: int = 1, plan: ResidualPlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Residual, plan: ResidualPlan) -> Json:
+def _(layer: Residual, plan: ResidualPlan) -> LayerEntry:
     body, shortcut = waiting(layer)
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
             "floor": floor(layer_multiplications(layer), plan.multipliers), "multipliers": plan.multipliers,
             "waiting": {"body": body, "shortcut": shortcut},
-            **{name: [layer_entry(*pair) for pair in zip(chain, getattr(plan, name), strict=True)]
-               for name, chain in layer.branches.items()}}
+            "body": [*map(layer_entry, layer.body, plan.body)],
+            "shortcut": [*map(layer_entry, layer.shortcut, plan.shortcut)]}

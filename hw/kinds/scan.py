@@ -9,7 +9,7 @@ from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multipli
 from circulant.hw.plan.stream_plan import ValuesPlan, values_entry
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, delay
 from circulant.hw.unit import Site
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.scan import Scan
 from circulant.sim.refusal import Refusal
 
@@ -116,7 +116,7 @@ def with_a_state(kind: type[Scan], latency: int) -> None:
     def each(layer: Scan, count: int = 1, plan: ValuesPlan | None = None) -> int:
         return layer.inputs * count
 
-    def entry(layer: Scan, plan: ValuesPlan) -> Json:
+    def entry(layer: Scan, plan: ValuesPlan) -> LayerEntry:
         waits = plan.cycles > -(-layer.inputs // plan.elements)
         return values_entry(layer, plan, "latency: each step waits for the state of the one before" if waits
                             else "some values in each cycle")

@@ -8,7 +8,7 @@ from functools import singledispatch
 
 from circulant.hw.array.plans import LayerPlan, Plan, Sharing, streams_of, wanted
 from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
-from circulant.sim.artifact import Json
+from circulant.sim.design import Latencies
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.over_time import OverTime
@@ -16,7 +16,7 @@ from circulant.sim.shape.kinds import within
 
 __all__ = ["accepted", "held_up", "leaving", "leaving_to", "reblocked", "sample_latencies", "sample_latency"]
 
-def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Json:
+def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Latencies:
     """Both latencies by their names in a manifest: spaced, as `sample_latency` gives it, and contiguous, of samples in
     a closed loop. In such a loop the first beat of a sample is offered in the cycle behind the last beat of the result
     before, and its other beats at once; a sample is a vector or a step that has a result of its own, else a sequence.

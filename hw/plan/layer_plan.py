@@ -17,7 +17,7 @@ from circulant.hw.plan.shared.cost import arriving_results, period, sample_resul
 from circulant.hw.plan.shared.layer_counters import schedule
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim import figures
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.shape.kinds import unknown
 
@@ -128,7 +128,7 @@ def _fastest(layer: Simple, finalists: list[LayerPlan]) -> LayerPlan:
     return best
 
 
-def array_entry(layer: Simple, plan: LayerPlan, alone: Callable[[int], Json]) -> Json:
+def array_entry(layer: Simple, plan: LayerPlan, alone: Callable[[int], LayerEntry]) -> LayerEntry:
     """The entry of a layer with one array.
 
     Parameters:
@@ -139,7 +139,7 @@ def array_entry(layer: Simple, plan: LayerPlan, alone: Callable[[int], Json]) ->
         multipliers = plan.shape.multipliers(matrices_of(layer)[0].product.block_size)
         multipliers += element_multiplications(layer) * plan.elements
     shape, floor = plan.shape, figures.floor(layer_multiplications(layer), multipliers)
-    entry = {"name": layer.name, "kind": layer.kind, "rows": len(shape.lane_rows), "columns": shape.columns,
+    entry: LayerEntry = {"name": layer.name, "kind": layer.kind, "rows": len(shape.lane_rows), "columns": shape.columns,
              "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
              "floor": floor}
     return entry | (alone(floor) if plan.sharing is None else {"limit": _shared_limit(plan, plan.sharing)})

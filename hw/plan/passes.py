@@ -8,7 +8,7 @@ from circulant.hw.array.layer_programs import without_hardware
 from circulant.hw.array.plans import Plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import multiplications
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.golden.stages import Stage
 
 __all__ = ["FOLDS", "Ladder", "folds", "ladder", "layer_entry", "layer_multiplications", "side_by_side_ladder", "tiled",
@@ -75,7 +75,7 @@ def layer_multiplications(layer: Stage, count: int = 1, plan: Plan | None = None
 
 
 @singledispatch
-def layer_entry(layer: Stage, plan: Plan) -> Json:
+def layer_entry(layer: Stage, plan: Plan) -> LayerEntry:
     """The entry of a layer in the manifest: its plan, a step's cycles and their limit, and when each unit works."""
     raise without_hardware(layer)
 

@@ -11,7 +11,7 @@ from math import ceil
 
 from circulant.hw.array.plans import Plan, streams_of, wanted
 from circulant.hw.plan.latency import accepted, held_up, leaving_to, sample_latencies
-from circulant.sim.artifact import Json
+from circulant.sim.design import Latencies
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import HELD, INPUT
 from circulant.sim.shape.kinds import unknown
@@ -38,7 +38,7 @@ class Passing:
     leaves: Cycles
 
 
-def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Json:
+def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Latencies:
     """Both latencies of a sample, as `circulant.hw.plan.latency.sample_latencies`, also where branches part; those of
     several inputs or outputs are not planned."""
     if network.many or network.arrangement.chain:

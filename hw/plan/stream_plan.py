@@ -5,7 +5,7 @@ from functools import singledispatch
 from circulant.hw.array.plans import StreamPlan, ValuesPlan
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.golden.stages import Stage
 
 __all__ = ["StreamPlan", "ValuesPlan", "one_for_each", "pooled_aside", "stream_plan", "values_entry",
@@ -39,7 +39,7 @@ def one_for_each(layer: Stage, count: int) -> Iterator[ValuesPlan]:
         elements *= 2
 
 
-def values_entry(layer: Stage, plan: ValuesPlan, limit: str) -> Json:
+def values_entry(layer: Stage, plan: ValuesPlan, limit: str) -> LayerEntry:
     """The entry in the manifest of a layer that takes some values in a cycle."""
     return {"name": layer.name, "kind": layer.kind, "elements": plan.elements, "cycles": plan.cycles,
             "floor": plan.cycles if plan.multipliers else 0, "multipliers": plan.multipliers, "limit": limit}
@@ -53,7 +53,7 @@ def without_multipliers(kind: type[Stage]) -> None:
     def none(layer: Stage, count: int = 1, plan: StreamPlan | None = None) -> int:
         return 0
 
-    def entry(layer: Stage, plan: StreamPlan) -> Json:
+    def entry(layer: Stage, plan: StreamPlan) -> LayerEntry:
         return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": 0, "multipliers": 0,
                 "limit": "a value or a block in each cycle"}
 

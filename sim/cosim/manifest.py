@@ -1,5 +1,6 @@
 """The part of a design's ``manifest.json`` that a simulation reads: files, clock, reset, and the ports."""
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,8 @@ class Manifest:
         cycles = math.ceil(max([1.0, *(layer["cycles"] for layer in layers)]))
         steady = any(layer["cycles"] > cycles - 1 and layer.get("kind") != "linear" for layer in layers) and not any(
             layer.get("limit", "").startswith("sharing:") for layer in layers)
-        steady = steady and "cycles" not in body.get("estimates", ())
+        doubts = body.get("estimates", ())
+        steady = steady and "cycles" not in doubts
         waits = body["max_steps"] is not None or body.get("late", False)
         return cls(
             folder, body["network"], top=body["top"], clock=body["clock"], reset=body["reset"],
@@ -194,8 +196,8 @@ class Manifest:
             cycles=cycles, planned_step=cycles + (body["streams"] > 1) if steady else None,
             repeats=Repeats(max(layer["cycles"] for layer in layers), **body["repeats"]) if "repeats" in body else None,
             vectors=body["output"].get("vectors", 1),
-            **{name: body.get(name) for name in ("latency_spaced", "latency_contiguous")
-               if name not in body.get("estimates", ())},
+            latency_spaced=None if "latency_spaced" in doubts else body.get("latency_spaced"),
+            latency_contiguous=None if "latency_contiguous" in doubts else body.get("latency_contiguous"),
             flags=tuple(port["name"] for port in body.get("ports", [])
                         if port["name"] in ("malformed", "overflow", "uncorrected")),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
@@ -204,13 +206,13 @@ class Manifest:
         )
 
 
-def _behind_images(layers: list[dict[str, Any]]) -> int:
+def _behind_images(layers: Sequence[Mapping[str, Any]]) -> int:
     kinds = [layer.get("kind") for layer in layers]
     first = kinds.index("flatten") if "flatten" in kinds else len(layers)
     return math.ceil(sum(layer["cycles"] for layer in layers[first:]))
 
 
-def _port(path: Path, body: dict[str, Any]) -> Port:
+def _port(path: Path, body: Mapping[str, Any]) -> Port:
     port = Port(body["prefix"], elements_per_beat=body["elements_per_beat"], container_bits=body["container_bits"],
                 width=body["format"]["width"],
                 elements=body["elements"], beats=body["beats"], pixels=body.get("pixels", 1),

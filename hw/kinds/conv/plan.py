@@ -9,7 +9,7 @@ from circulant.hw.plan.line_cost import image_cycles
 from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, layer_multiplications, tiled, useful
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry
 from circulant.sim.figures import floor
 from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.conv import Conv
@@ -119,7 +119,7 @@ def _(layer: Conv, count: int = 1, plan: ConvPlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Conv, plan: ConvPlan) -> Json:
+def _(layer: Conv, plan: ConvPlan) -> LayerEntry:
     shape, least = plan.shape, floor(plan.multiplications, plan.multipliers)
     return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.row_columns,
             "positions": shape.positions, "blocks": shape.blocks, "chains": shape.chains, "fold": shape.fold,
