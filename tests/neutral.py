@@ -50,7 +50,16 @@ def _(node: neutral.Linear, x):
 @compute.register
 def _(node: neutral.Conv, x):
     convolve = functional.conv2d if len(node.stride) == 2 else functional.conv1d
-    return convolve(x, node.constraint(node.first).to(x), node.bias.to(x), node.stride, node.padding)
+    return convolve(x, node.constraint(node.first).to(x), node.bias.to(x), node.stride, node.padding,
+                    dilation=node.dilation)
+
+
+@compute.register
+def _(node: neutral.Depthwise, x):
+    convolve = functional.conv2d if len(node.stride) == 2 else functional.conv1d
+    weight = node.weight.T.to(x).reshape(-1, 1, *node.kernel)
+    return convolve(x, weight, node.bias.to(x), node.stride, node.padding,
+                    dilation=node.dilation, groups=len(weight))
 
 
 @compute.register

@@ -336,14 +336,14 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_130,
-    "training": 14_470,
-    "sim": 17_180,
-    "hw": 21_230,
+    "training": 14_550,
+    "sim": 17_300,
+    "hw": 21_470,
     "boards": 7_500,
     "benchmarks": 9_310,
     "examples": 1_300,
     "docs": 200,
-    "tests": 52_410,
+    "tests": 52_450,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

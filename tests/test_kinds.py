@@ -46,7 +46,7 @@ BUILT = {
 WITHIN = {"add", "concat", "reverse"}
 """Kinds of layers that a circuit has as parts of stages."""
 
-IMAGES = {"conv", "pool", "flatten", "scale", "residual"}
+IMAGES = {"conv", "depthwise", "pool", "flatten", "scale", "residual"}
 
 REGISTERED = circulant.hw.top, circulant.hw.c.source
 """Modules that import every implementation of hardware and of C."""

@@ -25,12 +25,14 @@ class Walk:
     Parameters:
         grid, output_grid: (height, width) of what comes and of what leaves.
         blocks: of a pixel.
+        block_by_block: whether all positions of the kernel are read of a block before the next one, a sum for each.
     """
 
     grid: Grid
     output_grid: Grid
     window: Window
     blocks: int = 1
+    block_by_block: bool = False
 
 
 class Transform(Protocol):
@@ -147,7 +149,7 @@ class LineBufferShape:
     def lines(self) -> int:
         """Lines that are kept: those that a row of outputs sees, and as many again for the next image to come in."""
         window = self.layer.window
-        return 2 * window.kernel[0] + window.stride[0]
+        return 2 * window.extent[0] + window.stride[0]
 
     @property
     def walk(self) -> Walk:

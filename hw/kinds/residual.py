@@ -56,7 +56,7 @@ def last_seen(layer: Stage | Windowed) -> Integers | None:
 def _(layer: Windowed) -> Integers:
     seen = []
     for axis, outputs in enumerate(layer.output_grid):
-        last = np.arange(outputs) * layer.window.stride[axis] + layer.window.kernel[axis] - 1
+        last = np.arange(outputs) * layer.window.stride[axis] + layer.window.extent[axis] - 1
         seen.append(np.clip(last - layer.window.padding[axis], -1, layer.grid[axis] - 1))
     # What sees nothing but padding above an image needs its first pixel; beside it, the lines above.
     rows, columns = seen[0][:, None], seen[1]

@@ -24,7 +24,7 @@ def image_cycles(walk: Walk, *, lines: int, cycles: int) -> int:
     (height, width), (down, across), window, blocks = walk.grid, walk.output_grid, walk.window, walk.blocks
     line = width * blocks
     steps = np.arange(across) * cycles
-    columns = np.minimum(np.arange(across) * window.stride[1] - window.padding[1] + window.kernel[1], width) * blocks
+    columns = np.minimum(np.arange(across) * window.stride[1] - window.padding[1] + window.extent[1], width) * blocks
     begins: list[int] = []  # of each line that comes
     freed: list[int] = []  # the cycle in which the place of a line may be written again
 
@@ -37,7 +37,7 @@ def image_cycles(walk: Walk, *, lines: int, cycles: int) -> int:
     at, ends = 0, []
     for first in range(0, IMAGES * height, height):
         for y in range(down):
-            bottom = min(y * window.stride[0] - window.padding[0] + window.kernel[0] - 1, height - 1)
+            bottom = min(y * window.stride[0] - window.padding[0] + window.extent[0] - 1, height - 1)
             # A pixel is seen in the cycle behind its last block; padding beside a line in that behind the line before.
             there = np.full(across, begin(first) + blocks)
             if bottom >= 0:

@@ -30,7 +30,8 @@ FORMAT = Table({"width": Int(1, 62), "frac": Int(-FRACTION, FRACTION)})
 
 GRID = Listing(EXTENT, 2, 2)
 
-WINDOW = Table({"kernel": GRID, "stride": GRID, "padding": Listing(Int(0, 1 << 16), 2, 2)})
+WINDOW = Table({"kernel": GRID, "stride": GRID, "padding": Listing(Int(0, 1 << 16), 2, 2)},
+               {"dilation": GRID})
 
 PRODUCT = Table({"block_size": Int(1, BLOCK_SIZES[-1]), "twiddle_bits": Int(0, 62),
                  **dict.fromkeys(("weight", "input", "spectrum", "product", "output"), FORMAT)},

@@ -43,6 +43,9 @@ class Flow:
 class Window:
     """A kernel that moves over an image in steps of ``stride``, zeros around the image. All are (height, width).
 
+    Parameters:
+        dilation: pixels from one position of the kernel to the next.
+
     Raises:
         Refusal: when a size is not positive, or the padding is negative.
     """
@@ -50,11 +53,19 @@ class Window:
     kernel: Grid
     stride: Grid = (1, 1)
     padding: Grid = (0, 0)
+    dilation: Grid = (1, 1)
 
     def __post_init__(self) -> None:
-        if min(*self.kernel, *self.stride) < 1 or min(self.padding) < 0:
-            raise Refusal(f"A window must have a positive kernel and stride and no negative padding, not {self}; "
-                          "correct the layer")
+        if min(*self.kernel, *self.stride, *self.dilation) < 1 or min(self.padding) < 0:
+            raise Refusal(f"A window must have a positive kernel, stride and dilation and no negative padding, not "
+                          f"{self}; correct the layer")
+
+    @property
+    def extent(self) -> Grid:
+        """Pixels from the first position of the kernel to the last, down and across."""
+        down, across = ((kernel - 1) * dilation + 1 for kernel, dilation in zip(
+            self.kernel, self.dilation, strict=True))
+        return down, across
 
     @property
     def positions(self) -> int:
@@ -68,18 +79,18 @@ class Window:
             Refusal: when it is larger than the padded image of layer ``name``.
         """
         padded = tuple(size + 2 * pad for size, pad in zip(grid, self.padding, strict=True))
-        if any(kernel > size for kernel, size in zip(self.kernel, padded, strict=True)):
-            raise Refusal(f"Layer {name!r}: the kernel must fit into the padded image, but {self.kernel[0]} x "
-                          f"{self.kernel[1]} is larger than {padded[0]} x {padded[1]}; choose a smaller kernel or more "
+        if any(extent > size for extent, size in zip(self.extent, padded, strict=True)):
+            raise Refusal(f"Layer {name!r}: the kernel must fit into the padded image, but {self.extent[0]} x "
+                          f"{self.extent[1]} is larger than {padded[0]} x {padded[1]}; choose a smaller kernel or more "
                           "padding")
-        down, across = ((size - kernel) // stride + 1
-                        for size, kernel, stride in zip(padded, self.kernel, self.stride, strict=True))
+        down, across = ((size - extent) // stride + 1
+                        for size, extent, stride in zip(padded, self.extent, self.stride, strict=True))
         return down, across
 
     @property
     def sees_padding_alone(self) -> bool:
         """Whether the padding reaches the kernel on a side, which then sees nothing else."""
-        return any(pad >= size for pad, size in zip(self.padding, self.kernel, strict=True))
+        return any(pad >= size for pad, size in zip(self.padding, self.extent, strict=True))
 
     def views(self, x: np.ndarray, grid: Grid, *, axis: int, fill: int = 0) -> Iterator[np.ndarray]:
         """Pixels that each position of the kernel sees, row by row: x with the output's height and width.
@@ -94,18 +105,20 @@ class Window:
         edges[axis:axis + 2] = [(top, top), (left, left)]
         padded = np.pad(x, edges, constant_values=fill) if top or left else x
         before: tuple[Any, ...] = (slice(None),) * axis
-        for r in range(self.kernel[0]):
-            for c in range(self.kernel[1]):
+        for r in range(0, self.extent[0], self.dilation[0]):
+            for c in range(0, self.extent[1], self.dilation[1]):
                 yield padded[(*before, slice(r, r + above * (down - 1) + 1, above),
                               slice(c, c + aside * (across - 1) + 1, aside))]
 
     def as_json(self) -> dict[str, list[int]]:
-        return {"kernel": list(self.kernel), "stride": list(self.stride), "padding": list(self.padding)}
+        return {"kernel": list(self.kernel), "stride": list(self.stride), "padding": list(self.padding),
+                **({"dilation": list(self.dilation)} if max(self.dilation) > 1 else {})}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Window":
-        kernel, stride, padding = ((data[name][0], data[name][1]) for name in ("kernel", "stride", "padding"))
-        return cls(kernel, stride, padding)
+        kernel, stride, padding, dilation = (tuple(data.get(name, (1, 1))) for name in (
+            "kernel", "stride", "padding", "dilation"))
+        return cls(kernel, stride, padding, dilation)
 
 
 def pixels(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -119,6 +119,8 @@ def _vectors(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, str]]:
     for path, module in model.named_modules():
         if isinstance(module, nn.LayerNorm | nn.RMSNorm) and module.weight is not None:
             yield f"{path}.weight".lstrip("."), module, "weight", f"{_layer(path, 'norm')}.gain"
+        elif isinstance(module, nn.Conv1d | nn.Conv2d) and module.groups > 1:
+            yield f"{path}.weight".lstrip("."), module, "weight", f"{_layer(path, 'conv')}.weights"
         elif isinstance(module, DiagonalRecurrence):
             yield f"{path}.nu_log".lstrip("."), module, "nu_log", f"{_layer(path, 'decay')}.factors"
 

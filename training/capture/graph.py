@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
-__all__ = ["Add", "Blend", "CausalConv", "Constant", "Conv", "Decay", "Function", "Graph", "Input", "Linear",
-           "Matrix", "Maximum", "Minimum", "Move", "Multiply", "Node", "Norm", "Output", "Pair", "Pool", "Recurrent",
-           "Reduce", "Scale", "Softmax", "Subtract"]
+__all__ = ["Add", "Blend", "CausalConv", "Constant", "Conv", "Decay", "Depthwise", "Function", "Graph",
+           "Input", "Linear", "Matrix", "Maximum", "Minimum", "Move", "Multiply", "Node", "Norm", "Output", "Pair",
+           "Pool", "Recurrent", "Reduce", "Scale", "Softmax", "Subtract"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,10 +84,35 @@ class Linear(Matrix):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Conv(Matrix):
-    """A matrix for each position of a window over images; the channels are axis 1."""
+    """A matrix for each position of a window over images; the channels are axis 1.
+
+    Parameters:
+        groups: of channels, between which the matrices are zero.
+    """
 
     stride: tuple[int, ...]
     padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int = 1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Depthwise(Node):
+    """A weight for each channel and position of a window over images; the channels are axis 1.
+
+    Parameters:
+        weight: (positions, channels), row by row.
+        grid: as of `Matrix`.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    grid: Format | None = None
+    relu: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.capture.call import HIDDEN, Call, Unsupported, Value
 from circulant.training.capture.graph import (
@@ -13,6 +14,7 @@ from circulant.training.capture.graph import (
     CausalConv,
     Conv,
     Decay,
+    Depthwise,
     Linear,
     Norm,
     Pool,
@@ -45,13 +47,16 @@ def conv(call: Call) -> Value:
     if isinstance(source, Padded) and rank == 1:
         return _causal(call, source)
     _check_images(source, rank)
-    if any(size > 1 for size in module.dilation):
-        raise Unsupported(f"dilation={module.dilation!r} is not supported but in a causal Conv1d, behind zeros in "
-                          "front of its steps; pad by those")
     padding = module.padding
     if isinstance(padding, str):
-        padding = tuple(size // 2 if padding == "same" else 0 for size in module.kernel_size)
-    return call.emit(Conv, (source,), 0, **_weights(module), stride=tuple(module.stride), padding=tuple(padding))
+        padding = tuple(size // 2 * gap if padding == "same" else 0 for size, gap in zip(
+            module.kernel_size, module.dilation, strict=True))
+    window = {"stride": tuple(module.stride), "padding": tuple(padding), "dilation": tuple(module.dilation)}
+    if module.groups == module.in_channels == module.out_channels > 1:
+        weight = module.weight.detach().flatten(1).T
+        return call.emit(Depthwise, (source,), 0, weight=weight, bias=_bias(module, weight), grid=_grid(module),
+                         kernel=tuple(module.kernel_size), **window)
+    return call.emit(Conv, (source,), 0, **_weights(module), **window, groups=module.groups)
 
 
 class Padded(Value):
@@ -143,16 +148,30 @@ def _check_steps(source: Value) -> None:
 
 
 def _weights(module: Any) -> dict[str, Any]:
-    """First columns, their constraint and the bias of a Linear or a convolution."""
-    rows, columns, *kernel = module.weight.shape
+    """First columns, their constraint and the bias of a Linear or a convolution, which has zeros between its groups."""
+    weight, groups = module.weight.detach(), getattr(module, "groups", 1)
+    if groups > 1:
+        whole = weight.new_zeros(len(weight), module.in_channels, *weight.shape[2:])
+        for n, (part, own) in enumerate(zip(whole.chunk(groups), weight.chunk(groups), strict=True)):
+            part[:, n * own.shape[1]:(n + 1) * own.shape[1]] = own
+        weight = whole
+    rows, columns, *kernel = weight.shape
     matrix = Matrix(module, "weight", groups=1, rows=rows, columns=columns, kernel=tuple(kernel))
     if constraint := constraint_of(matrix):
         first = module.parametrizations.weight.original.detach()
     else:
         constraint = matrix.constraint(1)
-        first = constraint.right_inverse(module.weight.detach())
-    bias = first.new_zeros(rows) if module.bias is None else module.bias.detach()
-    return {"first": first, "constraint": constraint, "bias": bias, "grid": grids_of(module).get("weight")}
+        first = constraint.right_inverse(weight)
+    return {"first": first, "constraint": constraint, "bias": _bias(module, first), "grid": _grid(module)}
+
+
+def _bias(module: Any, like: Tensor) -> Tensor:
+    bias: Tensor = like.new_zeros(len(module.weight)) if module.bias is None else module.bias.detach()
+    return bias
+
+
+def _grid(module: Any) -> Format | None:
+    return grids_of(module).get("weight")
 
 
 def _check_images(source: Value, rank: int) -> None:

@@ -11,6 +11,7 @@ from circulant.sim.kinds.add import FloatAdd
 from circulant.sim.kinds.blend import FloatBlend
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.decay import FloatDecay
+from circulant.sim.kinds.depthwise import FloatDepthwise
 from circulant.sim.kinds.difference import FloatDifference
 from circulant.sim.kinds.elementwise import FloatElementwise
 from circulant.sim.kinds.linear import FloatLinear
@@ -177,10 +178,23 @@ def _(node: neutral.Conv, to: Builder) -> Stream | None:
     constraint = node.constraint
     if {*to.graph[node.inputs[0]].sizes[1:], *node.sizes[1:]} <= {1} and (made := _of_a_pixel(node, to)):
         return made
-    window = _window(constraint.kernel, node.stride, node.padding)
+    window = _window(constraint.kernel, node.stride, node.padding, node.dilation)
     made = _windowed(node, to, window, conv, rows=constraint.rows)
     if made is not None:
         to.note_grid(made.name, {constraint.block_size}, product=node.grid)
+    if node.groups > 1:
+        to.notes[node.name] = f"with zeros between its {node.groups} groups, which are multiplied as other weights are"
+    return made
+
+
+@lowered.register
+def _(node: neutral.Depthwise, to: Builder) -> Stream | None:
+    window, weight, bias = _window(node.kernel, node.stride, node.padding, node.dilation), *map(
+        as_numpy, (node.weight, node.bias))
+    made = _windowed(node, to, window, lambda name, flow: FloatDepthwise(
+        name, flow.size, flow.grid or (1, 1), window, weights=weight, bias=bias, relu=node.relu), kind="conv")
+    if made is not None:
+        to.note_grid(made.name, {1}, weights=node.grid)
     return made
 
 
@@ -244,18 +258,19 @@ def _(node: neutral.Decay, to: Builder) -> Stream:
 
 @lowered.register
 def _(node: neutral.Pool, to: Builder) -> Stream | None:
-    window = _window(node.kernel, node.stride, node.padding)
+    window = _window(node.kernel, node.stride, node.padding, (1,))
     return _windowed(node, to, window, lambda name, flow: FloatPool(name, flow.size, flow.grid or (1, 1), window,
                                                                     node.mode))
 
 
 def _window(*sizes: tuple[int, ...]) -> Window:
-    """The window of a kernel, a stride and a padding, each for one axis or two."""
-    return Window(*((size[0], size[1] if len(size) > 1 else one) for size, one in zip(sizes, (1, 1, 0), strict=True)))
+    """The window of a kernel, a stride, a padding and a dilation, each for one axis or two."""
+    return Window(*((size[0], size[1] if len(size) > 1 else one) for size, one in zip(
+        sizes, (1, 1, 0, 1), strict=True)))
 
 
 def _windowed(node: neutral.Node, to: Builder, window: Window, make: Callable[[str, Flow], Stage],
-              rows: int = 0) -> Stream | None:
+              rows: int = 0, kind: str = "pool") -> Stream | None:
     """The stream of a layer that moves a window over images; it gives ``rows`` channels, or those that come."""
     source = to.taken(node, images=True)
     flow = source.form.flow
@@ -265,7 +280,7 @@ def _windowed(node: neutral.Node, to: Builder, window: Window, make: Callable[[s
     except Refusal as refusal:
         to.problem(node.name, str(refusal))
         return None
-    return to.give(node.name, "conv" if rows else "pool", source, make, Form.of(Flow(rows or flow.size, after)))
+    return to.give(node.name, "conv" if rows else kind, source, make, Form.of(Flow(rows or flow.size, after)))
 
 
 @lowered.register

@@ -31,10 +31,8 @@ def problem_of(module: nn.Module) -> str | None:
                 return f"{tensor} carries other parametrizations beside BlockCirculant; remove them"
     found = []
     if isinstance(module, nn.Conv1d | nn.Conv2d):
-        rules = [("groups", 1), ("padding_mode", "zeros")]
-        for name, rule in [*rules, ("dilation", (1, 1))] if isinstance(module, nn.Conv2d) else rules:
-            if getattr(module, name) != rule:
-                found.append(f"{name}={getattr(module, name)!r} is not supported; only {rule!r} is")
+        if module.padding_mode != "zeros":
+            found.append(f"padding_mode={module.padding_mode!r} is not supported; only 'zeros' is")
         if module.padding == "same" and not all(size % 2 for size in module.kernel_size):
             found.append("padding='same' needs odd kernels; give the padding as numbers")
     elif isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d) and module.running_var is None:

@@ -19,7 +19,10 @@ KIN: dict[tuple[str, tuple[float, ...]], str] = {("sigmoid", ()): "silu", ("hard
 ROWS = Linear, neutral.Conv, neutral.CausalConv
 """Layers of a matrix, whose rows a scale behind them can be part of."""
 
-RECTIFIED = Linear, neutral.Conv, neutral.CausalConv, Scale, neutral.Pair
+CHANNELS = (neutral.Depthwise,)
+"""Layers of weights for each channel, which a scale behind them can be part of, too."""
+
+RECTIFIED = Linear, neutral.Conv, neutral.Depthwise, neutral.CausalConv, Scale, neutral.Pair
 """Nodes that a ReLU behind them becomes part of."""
 
 
@@ -78,6 +81,9 @@ def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
             graph = graph.without(merged)
             return graph, "without effect"
         return _fold(graph, merged)[0], f"into {source.name}, exactly"
+    if isinstance(source, CHANNELS) and alone and node.axis in (None, 1) and not (source.relu or source.grid):
+        return graph.having(replace(source, weight=source.weight * node.scale, bias=(
+            node.shift + node.scale * source.bias))).without(node), f"into {source.name}, exactly"
     axis = len(source.shape) - 1 if isinstance(source, Linear) else 1
     if node.axis is None and isinstance(source, ROWS) and alone and not source.relu:
         rows = source.constraint.rows

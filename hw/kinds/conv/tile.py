@@ -82,7 +82,8 @@ def weighted(values: list[Value], row: Integers) -> Value:
 def tiles_fit(layer: Conv, pixels: int) -> bool:
     """Whether a layer can be computed in tiles of that many pixels side by side."""
     across, width = layer.output_grid[1], layer.grid[1]
-    return (layer.product.block_size == 1 and layer.window.stride[1] == 1 and layer.window.kernel[1] > 1
+    window = layer.window
+    return (layer.product.block_size == 1 and window.stride[1] == window.dilation[1] == 1 < window.kernel[1]
             and across % pixels == 0 and width % pixels == 0 and across <= width)
 
 
@@ -150,7 +151,7 @@ class TileShape:
     @property
     def lines(self) -> int:
         """Lines that are kept, see `LineBufferShape`."""
-        return 2 * self.layer.window.kernel[0] + self.layer.window.stride[0]
+        return 2 * self.layer.window.extent[0] + self.layer.window.stride[0]
 
     @property
     def tiles(self) -> int:
@@ -167,7 +168,8 @@ class TileShape:
     def walk(self) -> Walk:
         height, (down, across), window = self.layer.grid[0], self.layer.output_grid, self.layer.window
         return Walk((height, across // self.pixels), (down, across // self.pixels),
-                    Window((window.kernel[0], 1), (window.stride[0], 1), (window.padding[0], 0)))
+                    Window((window.kernel[0], 1), (window.stride[0], 1), (window.padding[0], 0),
+                           (window.dilation[0], 1)))
 
     @property
     def block(self) -> data.StructLayout:

@@ -56,7 +56,7 @@ class WindowShape:
 
     @property
     def lines(self) -> int:
-        return 2 * self.layer.window.kernel[0] + self.layer.window.stride[0]
+        return 2 * self.layer.window.extent[0] + self.layer.window.stride[0]
 
     @property
     def walk(self) -> Walk:

@@ -59,8 +59,8 @@ class KernelWalk(wiring.Component):
         y = Signal(range(max(2, down)))
         top = Signal(range(-window.padding[0] - 1, down * window.stride[0] + 1), init=-window.padding[0])
         left = Signal(range(-window.padding[1] - 1, across * window.stride[1] + 1), init=-window.padding[1])
-        bases = [Signal(range(lines), name=f"base_{r}", init=(r - window.padding[0]) % shape.lines * line(shape))
-                 for r in range(window.kernel[0])]
+        bases = [Signal(range(lines), name=f"base_{r}", init=(
+            r * window.dilation[0] - window.padding[0]) % shape.lines * line(shape)) for r in range(window.kernel[0])]
         image_ends = Signal()
         row_ends = Signal()
 
@@ -83,11 +83,11 @@ class KernelWalk(wiring.Component):
         # The move to the next pixel: within a row, to the next row, to the next image.
         with m.If(self.starts):
             m.d.sync += [x.eq(x + 1), left.eq(left + window.stride[1]),
-                         last_column.eq(self._within(left + window.stride[1] + window.kernel[1] - 1, width))]
+                         last_column.eq(self._within(left + window.stride[1] + window.extent[1] - 1, width))]
         with m.If(row_ends):
             m.d.sync += [x.eq(0), left.eq(left.init), last_column.eq(last_column.init), y.eq(y + 1),
                          top.eq(top + window.stride[0]),
-                         last_line.eq(self._within(top + window.stride[0] + window.kernel[0] - 1, height))]
+                         last_line.eq(self._within(top + window.stride[0] + window.extent[0] - 1, height))]
             self._advance(m, bases, window.stride[0] % shape.lines * line(shape))
         with m.If(image_ends):
             m.d.sync += [y.eq(0), top.eq(top.init), last_line.eq(last_line.init)]
@@ -102,8 +102,8 @@ class KernelWalk(wiring.Component):
     def _last(self) -> list[Signal]:
         """Registers for the last line and the last column of the image that the kernel sees, as an image begins."""
         walk, window = self._shape.walk, self._shape.walk.window
-        first = [min(kernel - 1 - padding, size - 1) for kernel, padding, size in zip(
-            window.kernel, window.padding, walk.grid, strict=True)]
+        first = [min(extent - 1 - padding, size - 1) for extent, padding, size in zip(
+            window.extent, window.padding, walk.grid, strict=True)]
         return [Signal(range(min(0, place), max(2, size)), name=name, init=place) for name, place, size in zip(
             ("last_line", "last_column"), first, walk.grid, strict=True)]
 
@@ -129,6 +129,9 @@ class KernelWalk(wiring.Component):
         finishes = Signal()
         m.d.comb += phase_ends.eq(phase == shape.fold - 1)
 
+        parts, turns = (group.part, group.part == inner - 1), (group.turn, group.turn == outer - 1)
+        (sooner, sooner_ends), (later, later_ends) = (turns, parts) if shape.walk.block_by_block else (parts, turns)
+
         def start() -> None:
             """Start the next pixel, once what it sees is there, and room for it."""
             with m.If(ready):
@@ -136,12 +139,13 @@ class KernelWalk(wiring.Component):
                 m.next = "ISSUE"
 
         def advance() -> None:
-            """Count: a phase of the fold, a part of the blocks, a turn of the positions, a pass."""
+            """Count: a phase of the fold, a part of the blocks and a turn of the positions or the other way round, a
+            pass."""
             m.d.sync += phase.eq(Mux(phase_ends, 0, phase + 1))
             with m.If(phase_ends):
-                m.d.sync += [weight.eq(weight + 1), group.part.eq(Mux(group.part == inner - 1, 0, group.part + 1))]
-                with m.If(group.part == inner - 1):
-                    m.d.sync += group.turn.eq(Mux(group.turn == outer - 1, 0, group.turn + 1))
+                m.d.sync += [weight.eq(weight + 1), sooner.eq(Mux(sooner_ends, 0, sooner + 1))]
+                with m.If(sooner_ends):
+                    m.d.sync += later.eq(Mux(later_ends, 0, later + 1))
             with m.If(group_ends):
                 m.d.sync += pass_number.eq(pass_number + 1)
 
@@ -159,7 +163,7 @@ class KernelWalk(wiring.Component):
                 start()
             with m.State("ISSUE"):
                 m.d.comb += [
-                    group_ends.eq(phase_ends & (group.part == inner - 1) & (group.turn == outer - 1)),
+                    group_ends.eq(phase_ends & sooner_ends & later_ends),
                     finishes.eq(final if self._ahead else group_ends & (pass_number == shape.passes - 1)),
                 ]
                 advance()
@@ -170,8 +174,8 @@ class KernelWalk(wiring.Component):
 
         # A register between the walk and the array.
         m.d.sync += [issue.valid.eq(fsm.ongoing("ISSUE")), issue.weight.eq(weight), issue.number.eq(pass_number),
-                     issue.phase.eq(phase), issue.first.eq((group.turn == 0) & (group.part == 0)),
-                     issue.ends.eq(group_ends)]
+                     issue.phase.eq(phase), issue.first.eq((sooner == 0) & (shape.walk.block_by_block | (later == 0))),
+                     issue.ends.eq(phase_ends & sooner_ends if shape.walk.block_by_block else group_ends)]
         return finishes
 
     def _place(self, m: Module, top: Value, left: Value, bases: list[Signal]) -> None:
@@ -191,6 +195,7 @@ class KernelWalk(wiring.Component):
         """Whether row, or column, ``n`` of the kernel lies in the image, for the pixel under way: asked only on the
         sides where it can lie outside."""
         walk, window = self._shape.walk, self._shape.walk.window
+        n *= window.dilation[axis]
         first = n - window.padding[axis]
         last = first + (walk.output_grid[axis] - 1) * window.stride[axis]
         sides = [*([place + n >= 0] if first < 0 else []), *([place + n < walk.grid[axis]] if last >= walk.grid[axis]

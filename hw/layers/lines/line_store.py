@@ -139,10 +139,10 @@ class LineStore(wiring.Component):
             places = [divmod(position, window.kernel[1]) for position in seen_positions]
             row = Signal.like(group.rows[0], name=f"from_{n}")
             inside = Signal(name=f"inside_{n}")
-            column = Signal(range(max(2, window.kernel[1] * inner)), name=f"column_{n}")
+            column = Signal(range(max(2, window.extent[1] * inner)), name=f"column_{n}")
             m.d.comb += [
                 row.eq(_chosen([group.rows[r] for r, _ in places], group.turn)),
-                column.eq(_chosen([Const(c * inner) for _, c in places], group.turn)),
+                column.eq(_chosen([Const(c * window.dilation[1] * inner) for _, c in places], group.turn)),
                 inside.eq(_chosen([group.inside_rows[r] & group.inside_columns[c] for r, c in places], group.turn)),
             ]
             address = Signal.like(group.rows[0], name=f"address_{n}")

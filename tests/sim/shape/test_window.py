@@ -36,7 +36,7 @@ def test_a_kernel_that_is_too_large():
 
 @pytest.mark.parametrize("sizes", [((0, 1),), ((1, 1), (1, 0)), ((1, 1), (1, 1), (-1, 0))])
 def test_sizes_that_are_none(sizes):
-    with pytest.raises(Refusal, match=r"^A window must have a positive kernel and stride and no negative padding"):
+    with pytest.raises(Refusal, match=r"^A window must have a positive kernel, stride and dilation and no negative "):
         Window(*sizes)
 
 

@@ -1,10 +1,14 @@
 """Causal convolutions and normalisations: what becomes of them, that it computes the same, and what is refused."""
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from circulant.sim.error.error_bound import error_bound
+from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
@@ -50,6 +54,35 @@ def test_channels_first_become_steps():
     assert [layer.kind for layer in lower(graph).model("net").layers] == ["flatten", "taps", "linear", "norm", "gru"]
 
 
+@pytest.mark.parametrize(("options", "kinds"), [
+    ({"groups": 6, "padding": 1, "stride": (2, 1)}, ["conv", "depthwise", "conv"]),
+    ({"groups": 6, "dilation": 2, "padding": "same", "bias": False}, ["conv", "depthwise", "conv"]),
+    ({"groups": 3, "dilation": (1, 2)}, ["conv", "conv", "conv"]), ({"dilation": 2}, ["conv", "conv", "conv"])])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_groups_and_gaps_of_convolutions(rank, options, kinds, tmp_path):
+    torch.manual_seed(0)
+    made, shape = (nn.Conv2d, (4, 2, 9, 8)) if rank == 2 else (nn.Conv1d, (4, 2, 11))
+    if rank == 1:
+        options = {name: each[0] if isinstance(each, tuple) else each for name, each in options.items()}
+    norm = (nn.BatchNorm2d if rank == 2 else nn.BatchNorm1d)(6)
+    norm.running_var.uniform_(0.5, 2)
+    norm.running_mean.normal_()
+    net = nn.Sequential(OrderedDict(one=made(2, 6, 1), two=made(6, 6, 3, **options), norm=norm, relu=nn.ReLU(),
+                                    three=made(6, 4, 1)))
+    graph, report = check(net, torch.randn(shape))
+    assert "folded" in str(report) and ("between its 3 groups" in str(report)) == (options.get("groups") == 3)
+    exact = lower(graph).model("net")
+    assert [layer.kind for layer in exact.layers][:3] == kinds
+    x = torch.randn(shape).double()
+    wanted = net(x).detach().numpy().reshape(len(x), -1)
+    assert np.allclose(exact.run(x.numpy()).reshape(len(x), -1), wanted, atol=1e-9)
+    golden = quantize(exact, x.numpy())
+    assert (np.abs(golden.run(x.numpy()).real.reshape(len(x), -1) - wanted)
+            <= error_bound(golden, exact, x.numpy()).reshape(len(x), -1) + 1e-9).all()
+    golden.save(tmp_path)
+    assert np.array_equal(Network.load(tmp_path).run(x.numpy()).real, golden.run(x.numpy()).real)
+
+
 @pytest.mark.parametrize(("steps", "modules", "text"), [
     (lambda m, x: m.conv(F.pad(x, (3, 0))), {"conv": nn.Conv1d(3, 4, 3)},
      "it must have as many zeros in front of it as it reaches back, 2, not 3; pad by that"),
@@ -57,8 +90,6 @@ def test_channels_first_become_steps():
      "a causal Conv1d must have stride 1, and no padding but the zeros in front of it"),
     (lambda m, x: m.conv(F.pad(x, (1, 1))), {"conv": nn.Conv1d(3, 4, 3)}, "only zeros in front of the steps of"),
     (lambda m, x: torch.relu(F.pad(x, (1, 0))), {}, "zeros in front of steps need a Conv1d of stride 1 behind them"),
-    (lambda m, x: m.conv(x), {"conv": nn.Conv1d(3, 4, 3, dilation=2)},
-     "dilation=(2,) is not supported but in a causal Conv1d, behind zeros in front of its steps; pad by those"),
     (lambda m, x: m.attention(x, x, x)[0], {"attention": nn.MultiheadAttention(7, 1)},
      "attention has products of two streams of a whole sequence, for which there is no unit; use a GRU, a causal")])
 def test_refusals(steps, modules, text):

@@ -28,6 +28,9 @@ CASES = {  # layer, and its array: positions, blocks, rows, chains, fold
     "strides of padding": (conv(1, 1, 1, (3, 1), Window((2, 1), (2, 1), (2, 0))), (1, 1, 1, 1)),
     "padding far beyond the kernel": (conv(3, 3, 2, (2, 3), Window((2, 1), (1, 2), (4, 5)), relu=True), (2, 1, 2, 1)),
     "a pixel far from its kernel": (conv(2, 3, 1, (1, 1), Window((1, 1), (2, 3), (2, 3))), (1, 2, 3, 3)),
+    "gaps": (conv(6, 10, 4, (7, 8), Window((2, 3), (2, 1), (1, 2), (3, 2))), (4, 1, 2, 1)),
+    "gaps as large as the image": (conv(3, 2, 1, (4, 3), Window((2, 2), (1, 1), (3, 1), (4, 3))), (2, 2, 2, 2)),
+    "gaps wider than the padding": (conv(2, 2, 2, (3, 4), Window((3, 2), (1, 2), (4, 3), (4, 5))), (2, 1, 1, 1)),
     "the whole image": (conv(4, 4, 2, (3, 2), Window((3, 2))), (2, 2, 2, 1)),
 }
 
