@@ -27,6 +27,7 @@ class BlendLayer(JoinLayer):
 
     def __init__(self, layer: Blend, *, k: int, beside: Sequence[int]) -> None:
         super().__init__(layer, k=k, beside=beside)
+        self._blend = layer
         self._state = State(layer, k=k, latency=LATENCY)
 
     @property
@@ -37,15 +38,13 @@ class BlendLayer(JoinLayer):
     @property
     def _apart(self) -> int:
         """Bits of the difference."""
-        layer = self._layer
-        assert isinstance(layer, Blend)
+        layer = self._blend
         return 1 + max(form.width + shift for form, shift in zip(
             (layer.input_formats[1], layer.output_format), layer.shifts, strict=True))
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer = self._layer
-        assert isinstance(layer, Blend)
+        layer = self._blend
         queues = self._queues(m)
         for source, queue in zip(self.inputs, queues, strict=True):
             connect(m, wiring.flipped(source), queue.i)
