@@ -40,7 +40,7 @@ from circulant.sim.quantize.bitwidth_cost import DSPS
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.registers import BUSES
 
-__all__ = ["Design", "generate", "layer_entry"]
+__all__ = ["TOP", "Design", "described", "generate", "layer_entry"]
 
 TOP = "circulant_top"
 
@@ -211,7 +211,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         target = VerilogTarget(PROFILES[family], clock_gating=clock_gating)
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
-        manifest = _manifest(network, plans, top, counted, sorted(target.images))
+        manifest = described(network, plans, top, counted, sorted(target.images))
         foretold = replace(counted, logic=logic(quantities(
             top.parts, len(network.stages), levels=levels)))
         manifest |= {"resources": foretold.as_json(), "family": family, "objective": objective, "alternatives": others}
@@ -255,7 +255,13 @@ def _repeats(network: Network, plans: list[Plan]) -> Manifest:
     return {"repeats": {"after": after, "steps": steps}}
 
 
-def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory, images: list[str]) -> Manifest:
+def described(network: Network, plans: list[Plan], top: Top, counted: Inventory, images: list[str]) -> Manifest:
+    """The manifest of a circuit, all but what it was asked to be and the hashes of its files.
+
+    Parameters:
+        counted: its parts, counted.
+        images: names of the files of its memory images.
+    """
     def port(prefix: str, form: Format, block: int, elements: int) -> Stream:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}

@@ -1,5 +1,5 @@
 """From a budget of multipliers to arrays: what each layer gets."""
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -81,7 +81,8 @@ class Alternative:
 
 
 def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-         objective: str = "throughput", reloadable: bool = False, beat_blocks: int = 1) -> list[Plan]:
+         objective: str = "throughput", reloadable: bool = False, beat_blocks: int = 1,
+         waits: Mapping[str, int] | None = None) -> list[Plan]:
     """For each layer its share of ``multipliers``: of an array for each layer, the slowest layer is as fast as they
     allow; for other objectives see `alternatives`.
 
@@ -92,6 +93,8 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         objective: one of `OBJECTIVES`.
         reloadable: whether weights are exchanged, see `Sharing`.
         beat_blocks: blocks of a beat at the most, one of `circulant.hw.beats.BEATS`, or `circulant.hw.beats.AUTO`.
+        waits: by the name of a layer the cycles that its step takes beside its array, as it waits for what comes from
+            elsewhere; only with "throughput".
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
@@ -104,7 +107,8 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
     found = _ladders(network, multipliers, streams, levels, objective)
     least = sum(rung_multipliers(each.rungs[0]) for each in found)
     way_out = _one_array(network, streams, levels, least) if least > multipliers else ""
-    return best_beats(network, found, partial(_separate, network, multipliers, way_out=way_out),
+    return best_beats(network, found, partial(_separate, network, multipliers, way_out=way_out,
+                                            waits=waits),
                       Widths(beats, levels, multipliers))
 
 
@@ -227,20 +231,22 @@ def _ladders(network: Network, multipliers: int, streams: int, levels: int, obje
     return found
 
 
-def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: str) -> list[Plan]:
+def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: str,
+              waits: Mapping[str, int] | None = None) -> list[Plan]:
     """An array for each layer: starts with the smallest plan of each and enlarges that of the slowest one that can
     still grow. The two directions of a bidirectional layer grow together.
 
     Parameters:
         way_out: of a budget that is too small.
+        waits: see `plan`.
     """
-    times = repeats(network)
+    times, beside = repeats(network), [(waits or {}).get(layer.name, 0) for layer in network.stages]
     ladders: Ladders = [each.rungs for each in found]
     least = sum(rung_multipliers(rungs[0]) for rungs in ladders)
     if least > multipliers:
         raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
                       f"{multipliers}; raise hardware.multipliers or choose a smaller block size{way_out}")
-    shared = [_shared(each, multipliers, times) for each in (ladders, *_tiled(network, ladders))]
+    shared = [_shared(each, multipliers, times, beside) for each in (ladders, *_tiled(network, ladders))]
     ladders, chosen, left = min(
         (each for each in shared if each is not None),
         key=lambda each: max(rung_cycles(rungs[n]) * time for rungs, n, time in zip(*each[:2], times, strict=True)))
@@ -262,14 +268,15 @@ def _one_array(network: Network, streams: int, levels: int, least: int) -> str:
 Ladders = list[Sequence[Rung]]
 
 
-def _shared(ladders: Ladders, multipliers: int, times: list[int]) -> tuple[Ladders, list[int], int] | None:
+def _shared(ladders: Ladders, multipliers: int, times: list[int], beside: list[int]
+            ) -> tuple[Ladders, list[int], int] | None:
     """The multipliers given to whichever layer is the slowest: the rung of each, and what is left; None when not even
     the lowest rungs can be had."""
     shape = 1, len(ladders), max(map(len, ladders))
     costs, cycles = np.full(shape, FULL), np.zeros(shape, np.int64)
     for at, rungs in enumerate(ladders):
         costs[0, at, :len(rungs)] = [rung_multipliers(rung) for rung in rungs]
-        cycles[0, at, :len(rungs)] = [rung_cycles(rung) * times[at] for rung in rungs]
+        cycles[0, at, :len(rungs)] = [rung_cycles(rung) * times[at] + beside[at] for rung in rungs]
     chosen, left = shares(costs, cycles, np.array([multipliers]))
     return None if left[0] < 0 else (ladders, chosen[0].tolist(), int(left[0]))
 

@@ -203,7 +203,7 @@ class Top(wiring.Component):
 
     def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128,
                  reloadable: bool = False) -> None:
-        self._network = network
+        self.network = network
         entering, leaving = prefixes(network)
         self.config = config = Config(streams=streams_of(plans)) if reloadable else None
         keeps = network.arrangement.keeps
@@ -299,7 +299,7 @@ class Top(wiring.Component):
               ) -> tuple[list[stream.Interface], list[stream.Interface], list[stream.Interface]]:
         """Add the units and what joins them; returns the streams that the inputs go into, those that the outputs come
         from, and those between units."""
-        network, units, arranged = self._network, self.units, self._network.arrangement
+        network, units, arranged = self.network, self.units, self.network.arrangement
         if arranged.chain:
             return [units[0].i], [units[-1].o], [*(unit.o for unit in units), *link(m, network.stages, units, platform)]
         for layer, unit in zip(network.stages, units, strict=True):

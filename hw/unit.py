@@ -157,7 +157,7 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
     for n, (layer, plan, sources) in enumerate(zip(stages.each, plans, stages.sources, strict=True)):
         readers = stages.readers(n)
         sizes = [values(found[source].o) for source in sources if source > INPUT]
-        here = replace(site, wanted=wanted(stages, n, plans), k=min(sizes, default=site.k),
+        here = replace(site, wanted=wanted(stages, n, plans), k=min(sizes, default=getattr(layer, "block", site.k)),
                        pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1,
                        single=single(stages.come[n]), count=_count(stages.come[n], site),
                        beside=tuple(stages.beside(n)) if len(sources) > 1 else (),

@@ -60,7 +60,7 @@ ORDER = {
     "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
                      "vectors golden configuration registers error quantize design exercise cosim",
     "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c beats planner known_plans ports bus "
-                    "top resources foreseen design cost_table reload_words faults",
+                    "top resources foreseen design chips cost_table reload_words faults",
     "circulant.boards": "yosys_json absorb device levels tools budget estimate link pll board synthesis placement "
                         "floorplan flow asic build simulated host program projects",
 }
@@ -338,12 +338,12 @@ LINES = {
     "circulant": 10_130,
     "training": 14_550,
     "sim": 17_300,
-    "hw": 21_470,
+    "hw": 23_900,
     "boards": 7_500,
     "benchmarks": 9_310,
     "examples": 1_300,
     "docs": 200,
-    "tests": 52_450,
+    "tests": 53_000,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
@@ -371,7 +371,7 @@ def test_what_is_beyond_its_budget_is_named():
 
 UNTYPED = re.compile(r"dict\[str, Any\]|\bJson\b|\bFound\b")
 
-MOST_UNTYPED = 223
+MOST_UNTYPED = 230
 """Lines that say `UNTYPED` at the most: dictionaries with string keys, whose members no type checker knows."""
 
 

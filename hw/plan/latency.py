@@ -14,7 +14,8 @@ from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.shape.kinds import within
 
-__all__ = ["accepted", "held_up", "leaving", "leaving_to", "reblocked", "sample_latencies", "sample_latency"]
+__all__ = ["accepted", "held_up", "leaving", "leaving_to", "reblocked", "sample_latencies", "sample_latency",
+           "through"]
 
 def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Latencies:
     """Both latencies by their names in a manifest: spaced, as `sample_latency` gives it, and contiguous, of samples in
@@ -86,6 +87,15 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
         return None
     return left[-1] if sharing else left[-1] - accepted(
         network.stages[0], cycles, blocks[0][0], wanted(network.arrangement, 0, plans))
+
+
+def through(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]], comes: list[int]
+            ) -> list[int] | None:
+    """Cycles in which the blocks of a result leave a chain that is idle, as those of its input come in these; None
+    where that of a layer is not known."""
+    sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
+    cycles = [comes[-1] + cycle for cycle in _shared(sharing, plans)] if sharing else comes
+    return _through(network, plans, blocks, len(sharing), cycles)
 
 
 def _through(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]], first: int,

@@ -4,7 +4,7 @@ The sample comes into an idle circuit: no stage waits for an earlier one. In a c
 follow each other in the period of its slowest stage pass in the same cycles, each a period later, if the queues hold
 what waits then. As no stage gives a block later for being given one sooner, the circuit is never slower.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from math import ceil
@@ -51,12 +51,14 @@ def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[in
     return {"latency_spaced": spaced, "latency_contiguous": spaced if stepwise else None}
 
 
-def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> list[Passing] | None:
-    """The passing of a sample through each stage of a network; None where that of a stage is not known. The last blocks
-    of all inputs come in the same cycle.
+def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]],
+            given: Mapping[str, Cycles] | None = None) -> list[Passing] | None:
+    """The passing of a sample through each stage of a network; None where that of a stage is not known.
 
     Parameters:
         blocks: for each stage the values of a block that comes and of one that leaves.
+        given: by the name of an input the cycles in which its blocks come; else they come one in each cycle, the last
+            ones of all inputs in the same, which is cycle 0.
     """
     arranged = network.arrangement
     if streams_of(plans) > 1 or any(each.flow.grid is not None for each in network.inputs) or any(
@@ -73,7 +75,8 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
 
     for n, each in enumerate(network.inputs):
         k = min(blocks[reader][0] for reader in arranged.readers(INPUT - n))
-        give(INPUT - n, list(range(1 - -(-each.flow.size // k), 1)), each.flow.size, k)
+        comes_in = (given or {}).get(each.name, list(range(1 - -(-each.flow.size // k), 1)))
+        give(INPUT - n, comes_in, each.flow.size, k)
     found: list[Passing] = []
     leaves: Cycles | None
     for at, (layer, plan, (k, gives)) in enumerate(zip(network.stages, plans, blocks, strict=True)):

@@ -1,0 +1,233 @@
+"""A chip: a part of a network between the streams of its host and links to other chips."""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.chips.cut import Cut, Wire
+from circulant.hw.chips.late import Late, Marks
+from circulant.hw.chips.link import LinkEnd
+from circulant.hw.chips.words import Channel, LinkShape
+from circulant.hw.emit.target import Platform
+from circulant.hw.stream.link import parted
+from circulant.hw.stream.pipeline import block, connect
+from circulant.hw.top import SIGNALS, Top, container_bits, prefixes
+
+__all__ = ["PINS", "Chip", "Stream", "Streams", "link_shapes", "streams_of", "wires_of"]
+
+PINS = ("tx", "tx_answer", "rx", "rx_answer")
+"""Pins of a link, words and answers: those that go out, and those that come in."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of a part.
+
+    Parameters:
+        prefix: of its signals.
+        k, width: values of a block, and bits of each.
+        blocks: of a vector.
+    """
+
+    prefix: str
+    k: int
+    width: int
+    blocks: int
+
+    @property
+    def channel(self) -> Channel:
+        return Channel(self.k, self.width, self.blocks)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The streams into and out of the circuit of a part, by name.
+
+    Parameters:
+        blocks: for each stage of the part the values of a block that comes and of one that leaves.
+        whole_sequences: whether the circuit needs whole sequences.
+    """
+
+    entries: Mapping[str, Stream]
+    exits: Mapping[str, Stream]
+    blocks: tuple[tuple[int, int], ...]
+    whole_sequences: bool
+
+
+def streams_of(top: Top) -> Streams:
+    """The streams of a circuit."""
+    return Streams(
+        {each.given.name: Stream(each.prefix, each.block, each.form.width, -(-each.size // each.block))
+         for each in top.entries},
+        {each.name: Stream(each.prefix, each.block, each.form.width,
+                           -(-top.network.flows[each.name].size // each.block)) for each in top.exits},
+        tuple(top.blocks), top.max_steps is not None)
+
+
+def wires_of(cut: Cut, start: int, to: int) -> tuple[Wire, ...]:
+    """The wires from one chip to another, those of states first: what waits for them is a step."""
+    return tuple(sorted((each for each in cut.wires if (each.start, each.to) == (start, to)),
+                        key=lambda each: not each.before))
+
+
+def link_shapes(cut: Cut, streams: Sequence[Streams | None], bits: int, latency: int
+                ) -> dict[tuple[int, int], LinkShape]:
+    """The directed links between chips that have something to say to each other."""
+    found: dict[tuple[int, int], tuple[Channel, ...]] = {}
+    for pair in {pair for each in cut.wires for pair in ((each.start, each.to), (each.to, each.start))}:
+        start = streams[pair[0]]
+        assert start is not None, "a wire comes from a part"
+        found[pair] = tuple(start.exits[each.name].channel for each in wires_of(cut, *pair))
+    return {pair: LinkShape(bits, latency, found[pair]) for pair in sorted(found)}
+
+
+class Chip(wiring.Component):
+    """A part, an end of a link to each chip that it has wires to or from, and what joins them.
+
+    Parameters:
+        module: the Verilog module of the part's circuit.
+        ports: of that, by name their direction and bits.
+        links: of `link_shapes`.
+
+    Members:
+        s_axis_tdata … m_axis_tlast: streams of the host, as those of the design of the whole are called.
+        link0_tx … : pins to chip 0.
+        up: all links have found their other ends.
+        fault: a link's other end is of another network, was reset, or has fallen silent; until reset.
+        malformed, overflow: of the part's circuit, where it has them.
+    """
+
+    def __init__(self, cut: Cut, number: int, top: Top, module: str, links: Mapping[tuple[int, int], LinkShape]
+                 ) -> None:
+        self._cut, self._number, self._module, self._top = cut, number, module, top
+        self._ports = {name: (member.flow, len(Value.cast(getattr(top, name))))
+                       for name, member in top.signature.members.items()}
+        own = streams_of(top)
+        entries, exits = own.entries, own.exits
+        entering, leaving = prefixes(cut.whole)
+        of = dict(zip((each.name for each in cut.whole.inputs), entering, strict=True)) | dict(
+            zip(cut.whole.outputs, leaving, strict=True))
+        given = [name for name, chip in cut.outputs.items() if chip == number]
+        self.host_in = {name: (of[name], entries[name]) for name in cut.entering(number)}
+        self.host_out = {name: (of[name], exits[name]) for name in given}
+        self.others = sorted(to for start, to in links if start == number)
+        self.ends = {other: LinkEnd(links[number, other], links[other, number], named=int(cut.whole.hash[:8], 16))
+                     for other in self.others}
+        self._entries, self._exits = entries, exits
+        super().__init__({
+            **{f"{prefix}_{signal}": flow(bits) for prefix, each in self.host_in.values()
+               for signal, flow, bits in _axis(each, In)},
+            **{f"{prefix}_{signal}": flow(bits) for prefix, each in self.host_out.values()
+               for signal, flow, bits in _axis(each, Out)},
+            **{f"link{other}_{pin}": (In if pin.startswith("rx") else Out)(len(Value.cast(getattr(end, pin))))
+               for other, end in self.ends.items() for pin in PINS},
+            **({"up": Out(1), "fault": Out(1)} if self.ends else {}),
+            **{flag: Out(1) for flag in ("malformed", "overflow") if flag in self._ports}})
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        cut, number = self._cut, self._number
+        for other, end in self.ends.items():
+            m.submodules[f"end_{other}"] = end
+            for pin in PINS:
+                mine, its = getattr(self, f"link{other}_{pin}"), Value.cast(getattr(end, pin))
+                m.d.comb += its.eq(mine) if pin.startswith("rx") else mine.eq(its)
+        if self.ends:
+            m.d.comb += [self.up.eq(Cat(end.up for end in self.ends.values()).all()),
+                         self.fault.eq(Cat(end.fault for end in self.ends.values()).any())]
+
+        # The circuit of the part.
+        inner = {name: Signal(bits, name=f"part_{name}") for name, (_, bits) in self._ports.items()}
+        m.submodules.part = Instance(
+            self._module, i_clk=ClockSignal(), i_rst=ResetSignal(),
+            **{f"{'i' if flow is In else 'o'}_{name}": inner[name] for name, (flow, _) in self._ports.items()})
+        for flag in ("malformed", "overflow"):
+            if flag in inner:
+                m.d.comb += getattr(self, flag).eq(inner[flag])
+        into = {name: _stream(each, f"in_{n}") for n, (name, each) in enumerate(self._entries.items())}
+        out = {name: _stream(each, f"out_{n}") for n, (name, each) in enumerate(self._exits.items())}
+        for name, each in self._entries.items():
+            m.d.comb += _to_axis(into[name], {signal: inner[f"{each.prefix}_{signal}"] for signal in SIGNALS}, each)
+        for name, each in self._exits.items():
+            m.d.comb += _of_axis(out[name], {signal: inner[f"{each.prefix}_{signal}"] for signal in SIGNALS}, each)
+
+        # What comes from the host and over links, and which streams of the part each becomes.
+        sources: dict[str, tuple[stream.Interface, Stream]] = {}
+        sinks: dict[str, list[stream.Interface]] = {}
+        sizes = {each.given.name: each.size for each in self._top.entries} | {
+            name: self._top.network.flows[name].size for name in self._exits}
+        for name, (prefix, each) in self.host_in.items():
+            sources[name] = _stream(each, f"host_{name}"), each
+            m.d.comb += _of_axis(sources[name][0], {signal: getattr(self, f"{prefix}_{signal}")
+                                                    for signal in SIGNALS}, each)
+            sinks[name] = [into[name]]
+        late: dict[str, Late] = {}
+        for other, end in self.ends.items():
+            for n, wire in enumerate(wires_of(cut, other, number)):
+                each = self._entries[wire.name if wire.direct else wire.before]
+                sources[f"{wire.name} of {other}"] = getattr(end, f"o_{n}"), each
+                sizes[f"{wire.name} of {other}"] = wire.flow.size
+                sinks[f"{wire.name} of {other}"] = taken = [into[wire.name]] if wire.direct else []
+                if wire.direct:
+                    sources[wire.name] = sources[f"{wire.name} of {other}"]
+                    sinks[wire.name] = taken
+                if wire.before:
+                    m.submodules[f"late_{len(late)}"] = late[wire.before] = Late(
+                        k=each.k, width=each.width, blocks=each.blocks)
+                    connect(m, late[wire.before].o, into[wire.before])
+                    taken.append(late[wire.before].i)
+        for name, each in self._exits.items():
+            sources[name] = out[name], each
+            sinks[name] = [getattr(end, f"i_{n}") for other, end in self.ends.items()
+                           for n, wire in enumerate(wires_of(cut, number, other)) if wire.name == name]
+            if name in self.host_out:
+                sinks[name].append(host := _stream(each, f"given_{name}"))
+                prefix = self.host_out[name][0]
+                m.d.comb += _to_axis(host, {signal: getattr(self, f"{prefix}_{signal}") for signal in SIGNALS}, each)
+
+        # Where sequences end, of those whose states come a step late.
+        for n, (name, unit) in enumerate(late.items()):
+            given = sources[cut.ends[name]][1]
+            m.submodules[f"marks_{n}"] = marks = Marks(k=given.k, width=given.width, blocks=given.blocks)
+            wiring.connect(m, marks.o, unit.ends)
+            sinks[cut.ends[name]].append(marks.i)
+        done: set[int] = set()
+        for n, (name, (source, each)) in enumerate(sources.items()):
+            if id(source) in done:
+                continue
+            done.add(id(source))
+            parted(m, source, sinks[name], size=sizes[name], width=each.width, name=f"stream_{n}")
+        return m
+
+
+def _axis(each: Stream, way: wiring.Flow) -> list[tuple[str, wiring.Flow, int]]:
+    back = Out if way is In else In
+    return [("tdata", way, each.k * container_bits(each.width)), ("tvalid", way, 1), ("tready", back, 1),
+            ("tlast", way, 1)]
+
+
+def _stream(each: Stream, name: str) -> stream.Interface:
+    return stream.Signature(block(each.k, each.width)).create(path=(name.replace(".", "_"),))
+
+
+def _of_axis(inner: stream.Interface, axis: Mapping[str, Value], each: Stream) -> list[object]:
+    """A stream whose blocks come in containers of whole bytes."""
+    bits = container_bits(each.width)
+    return [*(inner.payload.data[j].eq(axis["tdata"].word_select(j, bits)[:each.width].as_signed())
+              for j in range(each.k)),
+            inner.valid.eq(axis["tvalid"]), inner.payload.last.eq(axis["tlast"]), axis["tready"].eq(inner.ready)]
+
+
+def _to_axis(inner: stream.Interface, axis: Mapping[str, Value], each: Stream) -> list[object]:
+    """A stream whose blocks go into containers of whole bytes."""
+    bits = container_bits(each.width)
+    return [axis["tdata"].eq(Cat(_wide(inner.payload.data[j], bits) for j in range(each.k))),
+            axis["tvalid"].eq(inner.valid), axis["tlast"].eq(inner.payload.last), inner.ready.eq(axis["tready"])]
+
+
+def _wide(value: Value, bits: int) -> Value:
+    """A signed value in so many bits."""
+    value = Value.cast(value)
+    return Cat(value, *[value[-1]] * (bits - len(value)))

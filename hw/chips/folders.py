@@ -1,0 +1,276 @@
+"""Designs of a network over several chips: a folder for each chip, and one of all of them with their links, for
+simulation."""
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from amaranth.lib.wiring import In
+
+from circulant.hw.array.plans import LayerPlan
+from circulant.hw.chips.chip import Chip, wires_of
+from circulant.hw.chips.plans import Planned
+from circulant.hw.chips.system import System
+from circulant.hw.design import TOP, described
+from circulant.hw.emit.amaranth_patches import fast_elaboration
+from circulant.hw.emit.inventory import Inventory
+from circulant.hw.emit.profile import PROFILES
+from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.top import Top, prefixes
+from circulant.sim import artifact, design
+from circulant.sim.artifact import Json
+from circulant.sim.files import files
+from circulant.sim.files.schema import SHA, Int, Listing, Mapped, Table, Text
+from circulant.sim.files.writing import replaced_folder
+from circulant.sim.refusal import Refusal
+
+__all__ = ["KIND", "SYSTEM", "ChipDesign", "Designs", "generate_chips", "read_chips"]
+
+KIND, VERSION = "circulant-chip", 1
+
+SYSTEM = "system"
+"""The folder of all chips and their links."""
+
+CHIP = "circulant_chip"
+
+RULES = Table({"network": SHA, "part": SHA, "chip": Text(100), "number": Int(0, 1 << 16), "chips": Int(1, 1 << 16),
+               "top": Text(200), "verilog": Listing(Text(250)), "images": Listing(Text(250)), "files": Mapped(SHA)},
+              open=True)
+"""The rules of the part of a chip's manifest that is read."""
+
+
+@dataclass(frozen=True)
+class _LinkRecord:
+    """The entry of a link in a chip's manifest: ``pins`` that go out, ``words`` of a step, the streams."""
+
+    bits: int
+    latency: int
+    words: int
+    pins: int
+    sends: tuple[str, ...]
+    takes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _ChipRecord:
+    """The manifest of a chip, all but the hashes of its files; `RULES` has what is read of it."""
+
+    network: str
+    part: str
+    chip: str
+    number: int
+    chips: int
+    top: str
+    verilog: tuple[str, ...]
+    images: tuple[str, ...]
+    ports: tuple[tuple[str, str, int], ...]
+    links: Mapping[str, _LinkRecord]
+    cycles: float
+    multipliers: int
+    memory_bits: int
+    clock: str = "clk"
+    reset: str = "rst"
+
+
+@dataclass(frozen=True, eq=False)
+class ChipDesign:
+    """The design of a chip.
+
+    Parameters:
+        contents: Verilog and memory images by file name.
+        record: what the manifest says.
+        counted: the parts of its circuit, links apart.
+    """
+
+    name: str
+    contents: Mapping[str, str]
+    record: _ChipRecord
+    counted: Inventory
+
+    @property
+    def multipliers(self) -> int:
+        return int(self.counted.multipliers)
+
+
+@dataclass(frozen=True, eq=False)
+class Designs:
+    """The designs of a network over several chips, and the circuit of all of them.
+
+    Parameters:
+        chips: by number, those that have a part.
+        system: the files of the whole by name.
+        manifest: of the whole, which is that of a design.
+    """
+
+    planned: Planned
+    chips: Mapping[int, ChipDesign]
+    system: Mapping[str, str]
+    manifest: Json
+
+    def write(self, folder: str | Path) -> Path:
+        """Write a folder for each chip and one of the whole.
+
+        Raises:
+            Refusal: when the folder holds something else.
+        """
+        folder = Path(folder)
+        if folder.exists() and (not folder.is_dir() or (
+                any(folder.iterdir()) and not (folder / SYSTEM / "manifest.json").exists())):
+            raise Refusal(f"The folder of chips must be new, empty or one of chips, but {folder} holds other files; "
+                          "choose another one")
+        with replaced_folder(folder) as fresh:
+            for each in self.chips.values():
+                _write(fresh / each.name, each.contents, KIND, VERSION, manifest=asdict(each.record))
+            _write(fresh / SYSTEM, self.system, design.KIND, design.VERSION, manifest=self.manifest)
+        return folder
+
+
+def _write(folder: Path, texts: Mapping[str, str], kind: str, version: int, *, manifest: Json) -> None:
+    contents = {name: text.encode() for name, text in texts.items()}
+    folder.mkdir()
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    artifact.write_json(folder / "manifest.json", kind, version, manifest | {"files": design.hashes(contents)})
+
+
+def generate_chips(planned: Planned, *, family: str = "generic", latency: int | None = None, faults: int = 0
+                   ) -> Designs:
+    """The designs of a plan.
+
+    Parameters:
+        family: see `circulant.hw.design.generate`.
+        latency: cycles of the links in the simulated whole; None for what they were planned with.
+        faults: where it is not 0, the seed by which words of these links are lost, doubled and spoilt.
+    """
+    made: dict[int, ChipDesign] = {}
+    chips: dict[int, Chip] = {}
+    parts = dict[int, Json]()
+    cut, names = planned.cut, [each.name for each in planned.cluster.chips]
+    with fast_elaboration():
+        for n, (part, plans) in enumerate(zip(cut.parts, planned.plans, strict=True)):
+            if part is None:
+                continue
+            top, target = Top(part, plans), VerilogTarget(PROFILES[family])
+            texts = {"top.v": target.convert(top, TOP)}
+            counted = target.inventories.of(TOP)
+            parts[n] = described(part, plans, top, counted, sorted(target.images))
+            chips[n] = Chip(cut, n, top, f"{names[n]}_{TOP}", planned.links)
+            outputs = [each["name"] for each in parts[n]["ports"] if each["direction"] == "out"]
+            around = VerilogTarget(PROFILES[family],
+                                   elsewhere={f"{names[n]}_{TOP}": outputs, "circulant_rom": ("data",)})
+            texts["chip.v"] = around.convert(chips[n], CHIP)
+            texts = {f"{names[n]}_{name}": _renamed(text, f"{names[n]}_") for name, text in texts.items()}
+            images = {f"{names[n]}_{name}": text for name, text in target.images.items()}
+            made[n] = ChipDesign(names[n], texts | images, _ChipRecord(
+                cut.whole.hash, part.hash, names[n], number=n, chips=len(names), top=f"{names[n]}_{CHIP}",
+                verilog=tuple(texts), images=tuple(sorted(images)), ports=_signals(chips[n]),
+                links={names[other]: _link_record(planned, n, other) for other in chips[n].others},
+                cycles=planned.timing.parts[n], multipliers=counted.multipliers,
+                memory_bits=parts[n]["memory_bits"]), counted)
+        modules = {n: f"{names[n]}_{CHIP}" for n in chips}
+        system = System(chips, modules, latency=planned.cluster.link.latency if latency is None else latency,
+                        faults=faults)
+        target = VerilogTarget(PROFILES[family], elsewhere={
+            "circulant_rom": ("data",), **{modules[n]: [name for name, member in chip.signature.members.items()
+                                                        if member.flow is not In] for n, chip in chips.items()}})
+        text = target.convert(system, TOP)
+    contents = {"top.v": text} | {name: each for chip in made.values() for name, each in chip.contents.items()}
+    exact = not faults and latency in (None, planned.cluster.link.latency)
+    return Designs(planned, made, contents, _whole(planned, parts, made, contents, exact=exact))
+
+
+def _renamed(text: str, prefix: str) -> str:
+    """Verilog whose modules and memory images have names that begin with ``prefix``."""
+    modules = re.findall(r"^module (\w+)", text, re.MULTILINE)
+    names = re.compile(rf"\b({'|'.join(sorted(modules, key=len, reverse=True))})\b") if modules else None
+    text = names.sub(rf"{prefix}\1", text) if names else text
+    return re.sub(r'"([^"\s]+\.hex)"', rf'"{prefix}\1"', text)
+
+
+def _signals(chip: Chip) -> tuple[tuple[str, str, int], ...]:
+    """Name, direction and bits of clock, reset and the ports of a chip."""
+    return ("clk", "in", 1), ("rst", "in", 1), *(
+        (name, "in" if member.flow is In else "out", member.shape) for name, member in chip.signature.members.items())
+
+
+def _link_record(planned: Planned, n: int, other: int) -> _LinkRecord:
+    link, cut, shapes = planned.cluster.link, planned.cut, planned.links
+    return _LinkRecord(link.bits, link.latency, words=planned.timing.links[n, other],
+                       pins=shapes[n, other].word.size + shapes[other, n].answer.size,
+                       sends=tuple(wire.name for wire in wires_of(cut, n, other)),
+                       takes=tuple(wire.name for wire in wires_of(cut, other, n)))
+
+
+def _whole(planned: Planned, parts: Mapping[int, Json], made: Mapping[int, ChipDesign], contents: Mapping[str, str], *,
+           exact: bool) -> Json:
+    """The manifest of all chips in one circuit."""
+    network, cut, timing = planned.cut.whole, planned.cut, planned.timing
+    entering, leaving = prefixes(network)
+
+    def port(chip: int, name: str, what: str, prefix: str, several: bool) -> Json:
+        found = [parts[chip][what], *parts[chip].get(f"more_{what}s", ())]
+        mine = found[0] if len(found) == 1 else next(each for each in found if each["name"] == name)
+        return {key: value for key, value in mine.items() if key != "name"} | {"prefix": prefix} | (
+            {"name": name} if several else {})
+
+    takers = {each.name: next(n for n in parts if each.name in cut.entering(n)) for each in network.inputs}
+    inputs = {each.name: port(takers[each.name], each.name, "input", prefix, len(network.inputs) > 1)
+              for each, prefix in zip(network.inputs, entering, strict=True)}
+    for each in network.inputs:
+        if each != network.leading and "per" not in inputs[each.name]:
+            inputs[each.name]["per"] = "step" if each.flow.sequence else "sequence"
+    outputs = {name: port(cut.outputs[name], name, "output", prefix, len(network.outputs) > 1)
+               for name, prefix in zip(network.outputs, leaving, strict=True)}
+    hosts = dict.fromkeys(each for n in parts for each in made[n].record.ports
+                          if not each[0].startswith("link") and each[0] not in ("up", "fault"))
+    ports = [{"name": name, "direction": direction, "bits": bits, "meaning": ""} for name, direction, bits in hosts]
+    shared = any(isinstance(plan, LayerPlan) and plan.sharing is not None for plans in planned.plans for plan in plans)
+    late = timing.latency if exact else None
+    states = {wire.name: timing.exchanges.get(wire.start, 0) for wire in cut.wires if wire.before and exact}
+    layers = [entry | {"cycles": max(entry["cycles"], states.get(entry["name"], 0), *(
+        words for pair, words in timing.links.items() if pair[0] == n and exact))}
+        for n, part in parts.items() for entry in part["layers"]]
+    estimates = [*timing.estimates] if exact else ["cycles"]
+    return {
+        "name": network.name, "network": network.hash, "top": TOP, "verilog": [
+            name for name in contents if name.endswith(".v")],
+        "images": sorted(name for name in contents if not name.endswith(".v")),
+        "clock": "clk", "reset": "rst", "ports": ports, "input": inputs[network.leading.name],
+        "output": outputs[network.result], "streams": 1, "max_steps": None,
+        **({"over_images": True} if network.leading.flow.grid is not None else {}),
+        "multipliers": sum(each.multipliers for each in made.values()),
+        "memory_bits": sum(part["memory_bits"] for part in parts.values()),
+        "latency_spaced": late, "latency_contiguous": None if shared or timing.exchanges else late,
+        "estimates": estimates, "layers": layers,
+        **{what: [entry for name, entry in ports_.items() if name != first] for what, ports_, first in (
+            ("more_inputs", inputs, network.leading.name), ("more_outputs", outputs, network.result))
+           if len(ports_) > 1},
+    }
+
+
+def read_chips(folder: str | Path, network: str) -> dict[int, str]:
+    """The names of the chips in a folder by their numbers, when every file is as it was generated.
+
+    Parameters:
+        network: hash of the whole.
+
+    Raises:
+        Refusal: when there is none, a file is missing or changed, or a part is of another network.
+    """
+    folder, found = Path(folder), dict[int, str]()
+    for path in sorted(folder.glob("*/manifest.json")):
+        if path.parent.name == SYSTEM:
+            continue
+        body = artifact.read_json(path, KIND, VERSION, RULES)
+        if body["network"] != network:
+            raise Refusal(f"{path} must be of a part of network {network[:12]}…, but its part is of "
+                          f"{body['network'][:12]}…; partition the run again")
+        for name, sha in body["files"].items():
+            file = path.parent / name
+            if not file.is_file() or files.sha256(file) != sha:
+                raise Refusal(f"{file} must be as it was generated, but it is missing or changed; partition the run "
+                              "again")
+        found[body["number"]] = body["chip"]
+    if not found:
+        raise Refusal(f"{folder} must hold a folder for each chip, but there is none; run circulant partition first")
+    return found

@@ -1,0 +1,79 @@
+"""Vectors a step late: the state of a neighbour, as the next step takes it."""
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.emit.target import Platform
+from circulant.hw.stream.pipeline import block
+from circulant.hw.stream.storage import DeepQueue
+
+__all__ = ["Late", "Marks"]
+
+KNOWN = 64
+"""Steps whose ends are known before their vectors come."""
+
+
+class Marks(wiring.Component):
+    """Whether each vector of a stream is the last one of its sequence.
+
+    Members:
+        i: stream of blocks.
+        o: stream of a bit for each vector.
+    """
+
+    def __init__(self, *, k: int, width: int, blocks: int) -> None:
+        self._blocks = blocks
+        super().__init__({"i": In(stream.Signature(block(k, width))), "o": Out(stream.Signature(1))})
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        index = Signal(range(max(2, self._blocks)))
+        ends = index == self._blocks - 1
+        m.d.comb += [self.o.valid.eq(self.i.valid & ends), self.o.payload.eq(self.i.payload.last),
+                     self.i.ready.eq(~ends | self.o.ready)]
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += index.eq(Mux(ends, 0, index + 1))
+        return m
+
+
+class Late(wiring.Component):
+    """A vector of zeros in front of each sequence, which loses its last vector; as many vectors come out as go in, and
+    the last one of a sequence is marked. The vectors that are lost need not have come when the next sequence begins.
+
+    Members:
+        i: stream of blocks of a sequence's vectors.
+        ends: stream that says of each step whether it is the last one of its sequence.
+        o: stream of blocks.
+    """
+
+    def __init__(self, *, k: int, width: int, blocks: int) -> None:
+        self._blocks = blocks
+        signature = stream.Signature(block(k, width))
+        super().__init__({"i": In(signature), "ends": In(stream.Signature(1)), "o": Out(signature)})
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        m.submodules.known = known = DeepQueue(1, depth=KNOWN)
+        wiring.connect(m, wiring.flipped(self.ends), known.i)
+
+        # What leaves: zeros, or a vector that has come, if none is to be dropped before it.
+        fresh, index, owed = Signal(init=1), Signal(range(max(2, self._blocks))), Signal(range(KNOWN + 1))
+        ends, moves, drops = index == self._blocks - 1, Signal(), Signal()
+        there = Mux(fresh, owed != KNOWN, (owed == 0) & self.i.valid)
+        m.d.comb += [
+            self.o.valid.eq(there & (~ends | known.o.valid)), moves.eq(self.o.valid & self.o.ready),
+            Value.cast(self.o.payload.data).eq(Mux(fresh, 0, Value.cast(self.i.payload.data))),
+            self.o.payload.last.eq(ends & known.o.payload), known.o.ready.eq(moves & ends),
+            drops.eq(self.i.valid & (owed != 0)), self.i.ready.eq(drops | (moves & ~fresh))]
+        with m.If(moves):
+            m.d.sync += index.eq(Mux(ends, 0, index + 1))
+            with m.If(ends):
+                m.d.sync += fresh.eq(known.o.payload)
+
+        # Behind the last step of a sequence one more is to be dropped.
+        lost, done, more = Signal.like(index), Signal(), Signal()
+        m.d.comb += [done.eq(drops & (lost == self._blocks - 1)), more.eq(moves & ends & known.o.payload)]
+        with m.If(drops):
+            m.d.sync += lost.eq(Mux(done, 0, lost + 1))
+        m.d.sync += owed.eq(owed + more - done)
+        return m

@@ -1,0 +1,100 @@
+"""Shares of the rows of a layer: each chip makes some of the outputs, and is given what the others make.
+
+A share of a layer with a state takes the state of the others as inputs, a step late: a part of its input matrix. What
+comes in front of the state is summed up with it before it is rounded, so every bit is that of the whole layer.
+"""
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from circulant.sim.arith.circulant import JointProduct, Product
+from circulant.sim.kinds.linear import Linear
+from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.refusal import Refusal
+
+__all__ = ["block_rows", "row_share", "undivided"]
+
+
+@singledispatch
+def block_rows(layer: Any) -> int:
+    """The block rows of a layer, which may be divided; 0 of a kind whose rows the hardware does not divide."""
+    return 0
+
+
+@block_rows.register
+def _(layer: Linear) -> int:
+    return layer.outputs // layer.product.block_size
+
+
+@block_rows.register
+def _(layer: Lstm) -> int:
+    return layer.outputs // layer.gates.block_size
+
+
+def undivided(layer: Any) -> str:
+    """The reason why the rows of a layer are not divided, in words; empty where they can be."""
+    if block_rows(layer) < 2:
+        return f"no rows of a layer of the kind {layer.kind!r} are divided" if not block_rows(layer) else (
+            "it has one block row")
+    k = layer.outputs // block_rows(layer)
+    if layer.outputs % k:
+        return f"its {layer.outputs} outputs are not whole blocks of {k}"
+    if isinstance(layer, Lstm):
+        x, y = layer.gates.parts
+        if layer.projection is not None:
+            return "its projection needs all cells of a step before the next one"
+        if layer.returns != "sequence":
+            return "it gives its last step alone, and each step is exchanged"
+        if layer.inputs % k:
+            return f"its {layer.inputs} inputs are not whole blocks of {k}"
+        if (x.input, x.spectrum, x.weight) != (y.input, y.spectrum, y.weight):
+            return (f"its input is the {x.input} and its state the {y.input}, with the spectra {x.spectrum} and "
+                    f"{y.spectrum}, so that they cannot stand side by side")
+    return ""
+
+
+def _require(layer: Any) -> None:
+    if why := undivided(layer):
+        raise Refusal(f"The rows of layer {layer.name!r} cannot be divided: {why}; place it whole")
+
+
+@singledispatch
+def row_share(layer: Any, name: str, begin: int, end: int) -> Any:
+    """The layer ``name`` with the block rows from ``begin`` up to ``end`` of a layer. One with a state takes behind
+    the input the states of the others, in their order.
+
+    Raises:
+        Refusal: when its rows cannot be divided.
+    """
+    _require(layer)
+    raise AssertionError(layer)
+
+
+def _rows(product: Product, begin: int, end: int, gates: int = 1) -> Product:
+    p, q, k = product.weights.shape
+    weights = product.weights.reshape(gates, p // gates, q, k)[:, begin:end].reshape(-1, q, k)
+    bias = product.bias.reshape(gates, p // gates, k)[:, begin:end].reshape(-1)
+    shifts = np.array(product.row_shifts or (0,) * p).reshape(gates, -1)[:, begin:end].reshape(-1)
+    return replace(product, weights=weights, bias=bias, row_shifts=tuple(map(int, shifts)))
+
+
+@row_share.register
+def _(layer: Linear, name: str, begin: int, end: int) -> Linear:
+    _require(layer)
+    k = layer.product.block_size
+    return replace(layer, name=name, outputs=(end - begin) * k, product=_rows(layer.product, begin, end))
+
+
+@row_share.register
+def _(layer: Lstm, name: str, begin: int, end: int) -> Lstm:
+    _require(layer)
+    k, (x, y) = layer.gates.block_size, (_rows(part, begin, end, 4) for part in layer.gates.parts)
+    others = np.delete(y.weights, np.s_[begin:end], axis=1)
+    given = replace(x, weights=np.concatenate([x.weights, others], axis=1))
+    own = replace(y, weights=y.weights[:, begin:end])
+    hidden = (end - begin) * k
+    return replace(layer, name=name, inputs=layer.inputs + layer.hidden - hidden, hidden=hidden, outputs=hidden,
+                   gates=JointProduct((given, own)),
+                   peephole=None if layer.peephole is None else layer.peephole[:, begin * k:end * k])

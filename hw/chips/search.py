@@ -1,0 +1,425 @@
+"""The search for the place of each layer: dynamic programming over the topological order, as HyPar and AccPar do it.
+
+A state of the program is a place for each layer up to one. What later layers see of it are the places of those whose
+results they still take, and how much work and how many words there are so far; of states that look alike the better
+one stays, and of all of them the `KEPT` best. Up to `FLAT` chips are told apart at once; more are halved again and
+again, as in HyPar's hierarchy, and each half is one chip of all its multipliers until it is halved in turn.
+
+States are ranked by what is least possible: work by multipliers, and words. Those that are left at the end are ranked
+by `Costs.cost`, from the ladders of plans that the planner itself chooses from, and the best of these are planned.
+Columns and streams are choices of the papers that no circuit here has: `UNBUILT` names them, and none is chosen.
+
+HyPar: Song et al., HPCA 2019. AccPar: Song et al., HPCA 2020.
+"""
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from circulant.hw.array.layer_programs import matrices_of
+from circulant.hw.chips.cluster import Chip, Cluster
+from circulant.hw.chips.cut import Place, Placement, even
+from circulant.hw.chips.plans import EXCHANGE, Planned, planned
+from circulant.hw.chips.rows import block_rows, row_share, undivided
+from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.passes import Ladder, ladder, layer_multiplications
+from circulant.hw.plan.shares import FULL, shares
+from circulant.hw.planner import rung_cycles, rung_multipliers
+from circulant.hw.resources import inventory
+from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.graph import Node
+
+__all__ = ["FLAT", "UNBUILT", "Costs", "Choice", "Goal", "baselines", "best", "candidates", "exhaustive", "search"]
+
+FLAT, KEPT, FINALISTS = 4, 256, 3
+
+UNBUILT = {"columns": "no circuit exchanges partial sums of spectra", "streams": "no circuit gives sequences to chips "
+           "in turn"}
+"""Choices of the papers that are not built, and why."""
+
+FILL = 80
+"""Cycles of a layer's pipeline about, by which latencies are ranked."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A weighted sum of cycles, which is to be small."""
+
+    period: float = 1.0
+    latency: float = 0.0
+
+    def of(self, period: float, latency: float | None) -> float:
+        return self.period * period + (self.latency * (inf if latency is None else latency) if self.latency else 0.0)
+
+
+@dataclass
+class Costs:
+    """Costs of places, by the ladders of the planner; each ladder is computed once.
+
+    Parameters:
+        levels: of logic, see `circulant.hw.planner.plan`.
+    """
+
+    network: Network
+    cluster: Cluster
+    goal: Goal = field(default_factory=Goal)
+    levels: int = LEVELS
+    _ladders: dict[Hashable, tuple[list[int], list[int]]] = field(default_factory=dict)
+    _parts: dict[Hashable, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.nodes = {node.name: node for node in self.network.nodes}
+        flows = self.network.flows
+        self.work = {name: layer_multiplications(node.layer, flows[node.sources[0]].pixels)
+                     if not node.layer.joins else 0 for name, node in self.nodes.items()}
+
+        def block(layer: Any, given: Sequence[int]) -> int:
+            try:
+                return int(matrices_of(layer)[0].product.block_size)
+            except Refusal:
+                own = getattr(layer, "product", None)
+                return own.block_size if own is not None else min(given)
+
+        blocks = self.network.walk({each.name: each.flow.size for each in self.network.inputs}, block, every=True)
+        self.vectors = {name: self._words(name, blocks[name]) for name in self.nodes}
+
+    def _words(self, name: str, k: int) -> tuple[int, int]:
+        """Blocks of a sample, and words of each."""
+        flow = self.network.flows[name]
+        return -(-flow.size // k) * flow.pixels, self.cluster.link.words(k * self.network.formats[name].width)
+
+    def rungs(self, name: str, blocks: int) -> tuple[list[int], list[int]]:
+        """Multipliers and cycles of the useful plans of a layer, or of so many of its block rows (0 for all)."""
+        node = self.nodes[name]
+        pixels, products = self.network.flows[node.sources[0]].pixels, getattr(node.layer, "products", {})
+        key: Hashable = (name, blocks)
+        if products:  # Layers of one shape have one ladder.
+            key = (node.layer.kind, blocks, pixels, node.layer.inputs, node.layer.outputs, self.work[name],
+                   tuple(each.weights.shape for each in products.values()))
+        if key not in self._ladders:
+            layer = row_share(node.layer, name, 0, blocks) if blocks else node.layer
+            found: Ladder = ladder(layer, streams=1, count=pixels, levels=self.levels)
+            self._ladders[key] = ([rung_multipliers(each) for each in found.rungs],
+                                  [rung_cycles(each) for each in found.rungs])
+        return self._ladders[key]
+
+    def shares(self, placement: Placement) -> Iterator[tuple[int, str, int]]:
+        """(chip, layer, its block rows there or 0 for all)."""
+        for name, place in placement.items():
+            for chip, blocks in zip(place.chips, place.blocks or (0,), strict=True):
+                yield chip, name, blocks
+
+    def words(self, placement: Placement) -> dict[tuple[int, int], int]:
+        """Words of a sample on each directed link."""
+        found: dict[tuple[int, int], int] = {}
+        for node in self.network.nodes:
+            if node.name in placement:
+                for pair, words in self.moved(node, placement).items():
+                    found[pair] = found.get(pair, 0) + words
+        return found
+
+    def moved(self, node: Node, placement: Placement) -> dict[tuple[int, int], int]:
+        """Words that a layer's place adds on each directed link: what its sources send it, and states."""
+        found: dict[tuple[int, int], int] = {}
+        takers = placement[node.name].chips
+
+        def send(name: str, place: Place, to: int) -> None:
+            blocks, words = self.vectors[name]
+            total = sum(place.blocks) or 1
+            for chip, own in zip(place.chips, place.blocks or (1,), strict=True):
+                for pair in self.cluster.way(chip, to):
+                    found[pair] = found.get(pair, 0) + blocks * own // total * words
+
+        for source in dict.fromkeys(node.sources):
+            if source in placement:
+                for chip in takers:
+                    sent = any(chip in placement[other.name].chips for other in self.network.readers[source]
+                               if other.name in placement and other is not node and self._before(other, node))
+                    if not sent:
+                        send(source, placement[source], chip)
+        if len(takers) > 1 and hasattr(node.layer, "initial") and hasattr(node.layer, "gates"):
+            for chip in takers:
+                send(node.name, placement[node.name], chip)
+        return found
+
+    def _before(self, one: Node, other: Node) -> bool:
+        order = list(self.nodes)
+        return order.index(one.name) < order.index(other.name)
+
+    def cost(self, placement: Placement) -> float:
+        """The goal of a placement of all layers; infinite where a chip cannot hold its share."""
+        period = float(max([*self.words(placement).values(), 0]))
+        for n, chip in enumerate(self.cluster.chips):
+            mine = [(name, blocks) for at, name, blocks in self.shares(placement) if at == n]
+            key = chip.multipliers, tuple(mine)
+            if mine and key not in self._parts:
+                self._parts[key] = self._part(chip, mine)
+            period = max(period, self._parts[key] if mine else 0)
+        return self.goal.of(period, self.late(placement))
+
+    def _part(self, chip: Chip, mine: Sequence[tuple[str, int]]) -> float:
+        """The period of a chip."""
+        each = [self.rungs(*one) for one in mine]
+        most = max(len(multipliers) for multipliers, _ in each)
+        costs, cycles = np.full((1, len(each), most), FULL), np.zeros((1, len(each), most), np.int64)
+        for n, ((multipliers, taken), (name, blocks)) in enumerate(zip(each, mine, strict=True)):
+            waits = blocks and hasattr(self.nodes[name].layer, "gates")
+            wait = EXCHANGE + 2 * self.cluster.link.latency if waits else 0
+            costs[0, n, :len(multipliers)], cycles[0, n, :len(taken)] = multipliers, np.array(taken) + wait
+        chosen, left = shares(costs, cycles, np.array([chip.multipliers]))
+        return inf if left[0] < 0 else float(max(cycles[0, n, at] for n, at in enumerate(chosen[0])))
+
+    def late(self, placement: Placement) -> float:
+        """The latency of a sample about, as if each layer had its whole chip."""
+        done: dict[str, float] = {}
+        for node in self.network.nodes:
+            place = placement[node.name]
+            start = max((done.get(source, 0.0) + (
+                self.cluster.link.latency + 8 if placement.get(source, place).chips != place.chips else 0)
+                for source in node.sources), default=0.0)
+            chips = [self.cluster.chips[n].multipliers for n in place.chips]
+            done[node.name] = start + (FILL if self.work[node.name] else 1) + self.work[node.name] / sum(chips)
+        return max(done[name] for name in self.network.outputs)
+
+
+def candidates(costs: Costs, name: str, chips: Sequence[tuple[int, ...]], weights: Sequence[float]) -> list[Place]:
+    """The places of a layer: whole on one of some chips, its rows over several.
+
+    Parameters:
+        chips: groups of which it may have one, or a part on each of several.
+        weights: multipliers of all chips.
+    """
+    layer, found = costs.nodes[name].layer, [Place((n,)) for n in dict.fromkeys(n for each in chips for n in each)]
+    if undivided(layer):
+        return found
+    for each in chips:
+        for count in range(2, len(each) + 1):
+            for some in combinations(each, count):
+                own = [weights[n] for n in some]
+                ratios = [own] if count > 2 else [own, [own[0], 2 * own[1]], [2 * own[0], own[1]]]
+                if block_rows(layer) >= count:
+                    found += [Place(some, even(layer, each)) for each in ratios]
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class _State:
+    placement: dict[str, Place]
+    loads: tuple[float, ...]
+    words: dict[tuple[int, int], int]
+    done: dict[str, float]
+
+    def rank(self, goal: Goal, multipliers: Sequence[float]) -> tuple[float, float, int]:
+        busy = [load / each for load, each in zip(self.loads, multipliers, strict=True)]
+        period = max([*busy, *self.words.values()])
+        return goal.of(period, max(self.done.values())), sum(each * each for each in busy), sum(self.words.values())
+
+
+def _program(costs: Costs, places: Callable[[str], list[Place]], rank: Callable[[_State], Any]) -> list[Placement]:
+    """The placements that are left at the end, the best by ``rank`` first."""
+    cluster, network = costs.cluster, costs.network
+    multipliers = [float(each.multipliers) for each in cluster.chips]
+    alike = [min(m for m in range(n + 1) if cluster.chips[m].multipliers == cluster.chips[n].multipliers)
+             for n in range(len(multipliers))]
+    last = {source: n for n, node in enumerate(network.nodes) for source in node.sources}
+    states = [_State({}, (0.0,) * len(multipliers), {}, {})]
+    for n, node in enumerate(network.nodes):
+        found: dict[Any, tuple[Any, _State]] = {}
+        for state in states:
+            for place in places(node.name):
+                if cluster.topology == "all" and _later_twin(place, state, alike):
+                    continue
+                made = _with(costs, state, node, place)
+                live = tuple((name, made.placement[name]) for name in made.placement if last.get(name, n) > n)
+                key = live, tuple(round(each, -2) for each in made.loads), tuple(sorted(made.words.items()))
+                ranked = rank(made)
+                if key not in found or ranked < found[key][0]:
+                    found[key] = ranked, made
+        states = [made for _, made in sorted(found.values(), key=lambda each: each[0])[:KEPT]]
+    return [state.placement for state in states]
+
+
+def _by_goal(costs: Costs) -> Callable[[_State], Any]:
+    weights = [float(each.multipliers) for each in costs.cluster.chips]
+    return lambda state: state.rank(costs.goal, weights)
+
+
+def _later_twin(place: Place, state: _State, alike: Sequence[int]) -> bool:
+    """Whether a place begins with an idle chip although one like it, with a lower number, is idle too."""
+    used = {n for each in state.placement.values() for n in each.chips}
+    return any(n not in used and any(alike[m] == alike[n] and m not in used and m not in place.chips for m in range(n))
+               for n in place.chips)
+
+
+def _with(costs: Costs, state: _State, node: Node, place: Place) -> _State:
+    placement = {**state.placement, node.name: place}
+    loads, total = list(state.loads), sum(place.blocks) or 1
+    for chip, blocks in zip(place.chips, place.blocks or (1,), strict=True):
+        loads[chip] += costs.work[node.name] * blocks / total
+    words = dict(state.words)
+    for pair, each in costs.moved(node, placement).items():
+        words[pair] = words.get(pair, 0) + each
+    moves = [placement.get(source, place).chips != place.chips for source in node.sources]
+    start = max(state.done.get(source, 0.0) + (costs.cluster.link.latency + 8) * moved
+                for source, moved in zip(node.sources, moves, strict=True))
+    share = sum(costs.cluster.chips[n].multipliers for n in place.chips)
+    done = {**state.done, node.name: start + (FILL if costs.work[node.name] else 1) + costs.work[node.name] / share}
+    return _State(placement, tuple(loads), words, done)
+
+
+def best(costs: Costs, *, divided: bool = True) -> list[Placement]:
+    """The best placements, the first one the best by `Costs.cost`.
+
+    Parameters:
+        divided: whether rows may be.
+    """
+    cluster = costs.cluster
+    weights = [float(each.multipliers) for each in cluster.chips]
+    everyone = tuple(range(len(weights)))
+    if len(weights) <= FLAT:
+        places = {name: [place for place in candidates(costs, name, [everyone], weights) if divided or place.whole]
+                  for name in costs.nodes}
+        found = _program(costs, places.__getitem__, _by_goal(costs))
+    else:
+        found = _halved(costs, weights, divided)
+    ranked = sorted(((costs.cost(each), n, each) for n, each in enumerate(found)), key=lambda each: each[:2])
+    return [each for cost, _, each in ranked if cost < inf]
+
+
+def _halved(costs: Costs, weights: Sequence[float], divided: bool) -> list[Placement]:
+    """Placements on more chips, by halving groups of them."""
+    groups = [tuple(range(len(weights)))]
+    within: dict[str, tuple[int, ...]] = dict.fromkeys(costs.nodes, (0,))
+    while True:
+        halves, of = list[tuple[int, ...]](), dict[int, tuple[int, ...]]()
+        for n, group in enumerate(groups):
+            middle = -(-len(group) // 2)
+            of[n] = tuple(range(len(halves), len(halves) + (2 if len(group) > 1 else 1)))
+            halves += [group[:middle], group[middle:]] if len(group) > 1 else [group]
+        cluster = Cluster(tuple(Chip(f"group{n}", max(1, int(sum(weights[m] for m in group))))
+                                for n, group in enumerate(halves)), costs.cluster.link)
+        level = Costs(costs.network, cluster, costs.goal, costs.levels, costs._ladders)
+        places = {name: _refined(level, name, [of[n] for n in within[name]], divided) for name in costs.nodes}
+        found = _program(level, places.__getitem__, _by_goal(level))
+        groups = halves
+        if all(len(group) == 1 for group in groups):
+            order = [group[0] for group in groups]
+            return [{name: Place(tuple(order[n] for n in place.chips), place.blocks) for name, place in each.items()}
+                    for each in found]
+        within = {name: place.chips for name, place in found[0].items()}
+
+
+def _refined(costs: Costs, name: str, halves: Sequence[tuple[int, ...]], divided: bool) -> list[Place]:
+    """The places of a layer that lies in some groups, on one half or both of each."""
+    weights = [float(each.multipliers) for each in costs.cluster.chips]
+    layer = costs.nodes[name].layer
+    rows = divided and not undivided(layer)
+    each = [[(n,) for n in pair] + ([pair] if len(pair) > 1 and rows else []) for pair in halves]
+    found = []
+    for some in product(*each):
+        chips = tuple(n for part in some for n in part)
+        if len(chips) == 1:
+            found.append(Place(chips))
+        elif block_rows(layer) >= len(chips):
+            found.append(Place(chips, even(layer, [weights[n] for n in chips])))
+    return found
+
+
+def exhaustive(costs: Costs, *, divided: bool = True) -> tuple[float, Placement]:
+    """The cost of the best of all placements, and that one; for small networks."""
+    weights = [float(each.multipliers) for each in costs.cluster.chips]
+    everyone = tuple(range(len(weights)))
+    places = [[place for place in candidates(costs, name, [everyone], weights) if divided or place.whole]
+              for name in costs.nodes]
+    made: tuple[float, Placement] = (inf, {})
+    for some in product(*places):
+        placement = dict(zip(costs.nodes, some, strict=True))
+        cost = costs.cost(placement)
+        made = min(made, (cost, placement), key=lambda each: each[0])
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The plan that was found, and those it was chosen from."""
+
+    planned: Planned
+    considered: int
+
+    def lines(self) -> list[str]:
+        """A line for each layer: its place."""
+        names, found = [each.name for each in self.planned.cluster.chips], []
+        for name, place in self.planned.placement.items():
+            rows = [f"{blocks} blocks on {names[n]}" for n, blocks in zip(place.chips, place.blocks, strict=False)]
+            found.append(f"{name}: " + (f"rows, {', '.join(rows)}" if rows else f"whole on {names[place.chips[0]]}"))
+        return found
+
+
+def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, levels: int = LEVELS,
+           objective: str = "throughput") -> Choice:
+    """The best plan: the first ones of `best`, planned, which fit their chips.
+
+    Raises:
+        Refusal: when no chips can hold the network, each a part of it.
+    """
+    goal = goal or Goal()
+    costs = Costs(network, cluster, goal, levels)
+    placements, refused, found = best(costs), "", []
+    if not placements:
+        raise Refusal(f"Some chips must hold a share of each layer, but {len(cluster.chips)} with "
+                      f"{', '.join(f'{each.multipliers:,}' for each in cluster.chips)} multipliers cannot hold network "
+                      f"{network.name!r}, the smallest lane per layer; take larger chips or more of them")
+    for placement in placements:
+        try:
+            made = planned(network, cluster, placement, objective=objective, levels=levels)
+            _require_fit(made)
+        except Refusal as refusal:
+            refused = refused or str(refusal)
+            continue
+        found.append(made)
+        if len(found) == FINALISTS:
+            break
+    if not found:
+        raise Refusal(refused)
+    return Choice(min(found, key=lambda each: goal.of(each.timing.period, each.timing.latency)), len(placements))
+
+
+def _require_fit(made: Planned) -> None:
+    """
+    Raises:
+        Refusal: when a part takes more than its chip has.
+    """
+    for chip, part, plans in zip(made.cluster.chips, made.cut.parts, made.plans, strict=True):
+        if part is None or not chip.family:
+            continue
+        demand = FAMILIES[chip.family].demand(inventory(part, plans))
+        for what, takes, has in (("DSP blocks", demand.dsps, chip.dsps), ("block RAMs", demand.block_rams,
+                                                                         chip.block_rams)):
+            if has and takes > has:
+                raise Refusal(f"A part must fit its chip, but that of {chip.name!r} takes {takes:g} of {has:,} {what}; "
+                              "give it fewer multipliers, or take larger chips")
+
+
+def baselines(network: Network, cluster: Cluster, goal: Goal | None = None, *, levels: int = LEVELS,
+              costs: Costs | None = None) -> dict[str, tuple[float, Placement]]:
+    """The costs of what the papers compare with, by `Costs.cost`: "data": each chip has the whole network and its own
+    sequences (period alone; infinite where a chip cannot hold it); "layers": whole layers; "traffic": the fewest words,
+    HyPar's objective, whatever the cycles."""
+    costs = costs or Costs(network, cluster, goal or Goal(), levels)
+    alone = [costs.cost({name: Place((n,)) for name in costs.nodes}) for n in range(len(cluster.chips))]
+    rate = sum(0.0 if each == inf else 1 / each for each in alone)
+    layers = best(costs, divided=False)
+    weights = [float(each.multipliers) for each in cluster.chips]
+    everyone = tuple(range(len(weights)))
+    places = {name: candidates(costs, name, [everyone], weights) for name in costs.nodes}
+    traffic = [each for each in _program(costs, places.__getitem__, lambda state: (
+        sum(state.words.values()), *state.rank(costs.goal, weights))) if costs.cost(each) < inf]
+    return {"data": (1 / rate if rate else inf, {}), **{name: (costs.cost(found[0]), found[0]) if found else (inf, {})
+                                                        for name, found in (("layers", layers), ("traffic", traffic))}}
+
+

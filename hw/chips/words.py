@@ -1,0 +1,145 @@
+"""Words of a link: what goes over its pins, and the check of each."""
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Module, Value
+from amaranth.lib import data
+from amaranth.utils import ceil_log2
+
+from circulant.sim.refusal import Refusal
+
+__all__ = ["CHECK", "POLYNOMIAL", "Channel", "LinkShape", "check_of", "intact", "seal"]
+
+CHECK, POLYNOMIAL = 8, 0x2F
+"""Bits of the check of a word, and its generator x^8 + x^5 + x^3 + x^2 + x + 1 (CRC-8/AUTOSAR): any three wrong bits of
+up to 119 are seen."""
+
+NAMED = 32
+"""Bits of the hash of a network in an idle word, at the most."""
+
+SENT, TAKEN = 8, 10
+"""Cycles, besides twice the latency, from a word to its acknowledgement at its sender, and from a block to its credit
+where it is taken at once."""
+
+
+def _remainder(place: int) -> int:
+    """The check of a word whose bit ``place`` alone is set."""
+    found = POLYNOMIAL
+    for _ in range(place):
+        found = found << 1 ^ (POLYNOMIAL | 1 << CHECK if found >> (CHECK - 1) else 0)
+    return found
+
+
+def check_of(value: Value) -> Value:
+    """The check of some bits: each is the parity of those that count for it."""
+    counted = [_remainder(n) for n in range(len(value))]
+    return Cat(Cat(value[n] for n, each in enumerate(counted) if each >> bit & 1).xor() for bit in range(CHECK))
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A stream over a link.
+
+    Parameters:
+        k, width: values of a block, and bits of each.
+        blocks: of a vector.
+    """
+
+    k: int
+    width: int
+    blocks: int
+
+
+@dataclass(frozen=True)
+class LinkShape:
+    """One direction of a link.
+
+    Parameters:
+        bits: of a word.
+        latency: cycles of a word from pins to pins at the most, with which full speed is reached.
+        channels: that it carries.
+        back: channels of the other direction.
+    """
+
+    bits: int
+    latency: int
+    channels: tuple[Channel, ...]
+    back: tuple[Channel, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.bits < 1 or self.latency < 0:
+            raise Refusal(f"A link must have one bit or more in a word, and no negative latency, not {self.bits} and "
+                          f"{self.latency}; give --link BITS,LATENCY")
+
+    @property
+    def window(self) -> int:
+        """Words that are kept until they are acknowledged."""
+        return 1 << ceil_log2(2 * self.latency + SENT + 2)
+
+    @property
+    def seq_bits(self) -> int:
+        """Bits of a number of a word; there are twice as many as words that are kept."""
+        return ceil_log2(self.window) + 1
+
+    @property
+    def patience(self) -> int:
+        """Cycles without a new acknowledgement after which words are sent again."""
+        return 2 * (2 * self.latency + 16)
+
+    @property
+    def quiet(self) -> int:
+        """Cycles behind a reset in which what comes is from before it."""
+        return self.latency + 8
+
+    def words(self, channel: int) -> int:
+        """Words of a block."""
+        each = self.channels[channel]
+        return -(-each.k * each.width // self.bits)
+
+    def depth(self, channel: int) -> int:
+        """Blocks of a channel that may be under way: a whole vector, and as many as full speed takes."""
+        return max(self.channels[channel].blocks, -(-(2 * self.latency + TAKEN + 2) // self.words(channel)) + 1)
+
+    def credit_bits(self, channel: int) -> int:
+        return ceil_log2(self.depth(channel) + 1) + 1
+
+    @property
+    def word(self) -> data.StructLayout:
+        """A word: idle ones say whether the other side was heard (``mark``), and for which network (``data``)."""
+        return data.StructLayout({
+            "valid": 1, "idle": 1, "mark": 1, "channel": max(1, ceil_log2(len(self.channels) or 1)),
+            "seq": self.seq_bits, "data": self.bits, "check": CHECK})
+
+    @property
+    def answer(self) -> data.StructLayout:
+        """An answer to these words: the number of the next one due, and how many blocks were taken of each channel."""
+        taken = {f"taken_{n}": self.credit_bits(n) for n in range(len(self.channels))}
+        return data.StructLayout({"valid": 1, "ack": self.seq_bits, **taken, "check": CHECK})
+
+    @property
+    def named(self) -> int:
+        """Bits of the network's hash in an idle word."""
+        return min(self.bits, NAMED)
+
+    def delay(self, channel: int) -> int:
+        """Cycles of a block from the one in which it is offered until it can be taken behind the link."""
+        return self.words(channel) - 1 + 6 + self.latency
+
+    def slices(self, bits: Value, channel: int) -> list[Value]:
+        """The words of a block's bits."""
+        return [bits[n * self.bits:(n + 1) * self.bits] for n in range(self.words(channel))]
+
+
+def _sealed(fields: data.View) -> Value:
+    """The check of all other fields."""
+    names = [name for name in fields.shape().members if name not in ("valid", "check")]
+    return check_of(Cat(Value.cast(getattr(fields, name)) for name in names))
+
+
+def intact(fields: data.View) -> Value:
+    """Whether a word or an answer is there, and as it was sent."""
+    return fields.valid & (_sealed(fields) == fields.check)
+
+
+def seal(m: Module, fields: data.View) -> None:
+    """Give a word or an answer its check."""
+    m.d.comb += fields.check.eq(_sealed(fields))

@@ -1,0 +1,69 @@
+"""Designs of several chips, all in one circuit with their links: every word equals the one-chip golden model."""
+import json
+
+import pytest
+
+from circulant.hw.chips.cut import Place
+from circulant.hw.chips.folders import SYSTEM, generate_chips, read_chips
+from circulant.hw.chips.plans import planned
+from circulant.sim.cosim import verify
+from circulant.sim.refusal import Refusal
+from tests.hw.chips.networks import ROWS, cluster, data, pair
+
+WHOLE = {"lstm1": Place((0,)), "lstm2": Place((1,))}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    plan = planned(pair(), cluster(120, 120), ROWS)
+    return plan, generate_chips(plan).write(tmp_path_factory.mktemp("chips") / "rows")
+
+
+def test_rows_of_a_cell_over_two_chips_are_those_of_one(rows):
+    plan, folder = rows
+    found = verify(folder / SYSTEM, pair().vectors(data(pair(), 2, 60)), stalls=False)
+    assert found.mismatches == 0 and found.words_compared > 2 * 60 * 16
+    assert found.cycles_per_step == plan.timing.period == max(plan.timing.exchanges.values()), "states go to and fro"
+    assert found.latency_spaced == pytest.approx(plan.timing.latency, abs=2), "two streams share a link: an estimate"
+
+
+def test_lost_doubled_and_spoilt_words_and_slow_pins_change_no_bit(tmp_path):
+    plan = planned(pair(), cluster(120, 120), WHOLE)
+    folder = generate_chips(plan, latency=11, faults=3).write(tmp_path / "chips")
+    found = verify(folder / SYSTEM, pair().vectors(data(pair())), patience=5000)
+    assert found.mismatches == 0 and found.words_compared > 3 * 9 * 16
+
+
+def test_what_is_simulated_is_what_each_chip_gets(rows):
+    _, folder = rows
+    for chip in ("chip0", "chip1"):
+        files = [each for each in (folder / chip).iterdir() if each.name != "manifest.json"]
+        assert len(files) > 4
+        assert all(each.read_bytes() == (folder / SYSTEM / each.name).read_bytes() for each in files)
+    record = json.loads((folder / "chip1" / "manifest.json").read_text())
+    assert record["network"] == pair().hash != record["part"]
+    assert record["links"]["chip0"]["sends"] == ["lstm2__1"] and record["links"]["chip0"]["words"] == 3
+
+
+def test_the_chips_of_another_network_and_changed_files_are_refused(rows, tmp_path):
+    _, folder = rows
+    assert read_chips(folder, pair().hash) == {0: "chip0", 1: "chip1"}
+    with pytest.raises(Refusal, match="must be of a part of network 000000000000…, but its part is of"):
+        read_chips(folder, "0" * 64)
+    with pytest.raises(Refusal, match="must hold a folder for each chip, but there is none"):
+        read_chips(tmp_path, pair().hash)
+    changed = folder / "chip1" / "chip1_chip.v"
+    text = changed.read_text()
+    try:
+        changed.write_text(text + "\n")
+        with pytest.raises(Refusal, match="chip1_chip.v must be as it was generated"):
+            read_chips(folder, pair().hash)
+    finally:
+        changed.write_text(text)
+
+
+def test_a_folder_of_something_else_is_left_alone(rows, tmp_path):
+    plan, _ = rows
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(Refusal, match="must be new, empty or one of chips"):
+        generate_chips(plan).write(tmp_path)

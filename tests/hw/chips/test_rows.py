@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from circulant.hw.chips.rows import block_rows, row_share, undivided
+from circulant.sim.refusal import Refusal
+from tests.hw.chips.networks import data, pair
+from tests.random_networks import Random
+
+
+def test_shares_of_a_cell_give_its_state_between_them():
+    network = pair()
+    trace = network.traced(network.integers(data(network)))
+    x, y = trace["lstm1.y"].integers, trace["lstm2.y"].integers
+    late = np.concatenate([np.zeros_like(y[:, :1]), y[:, :-1]], axis=1)
+    for begin, end in ((0, 1), (1, 3), (3, 4)):
+        share = row_share(network.layers[1], "share", begin, end)
+        mine = np.s_[begin * 4:end * 4]
+        given = np.concatenate([x, np.delete(late, mine, axis=2)], axis=2)
+        assert (share.run(given)[0] == y[..., mine]).all()
+
+
+def test_shares_of_a_linear_layer_are_its_rows():
+    r = Random(3)
+    network = r.network((r.linear("head", 8, 12, 4, relu=True),), 8)
+    x = network.integers(np.random.default_rng(0).normal(0, 1, (5, 8)))
+    shares = [row_share(network.layers[0], "share", *each)(x) for each in ((0, 1), (1, 3))]
+    assert (np.concatenate(shares, axis=1) == network.run_integers(x)).all()
+
+
+def test_what_is_not_divided_is_said():
+    r = Random(3)
+    gru = r.network((r.gru("gru", 8, 8, 4, "sequence"),), 8, sequence=True).layers[0]
+    projected = r.network((r.lstm("lstm", 8, 16, 4, "sequence", projection=8),), 8, sequence=True).layers[0]
+    assert undivided(gru) == "no rows of a layer of the kind 'gru' are divided" and not block_rows(gru)
+    assert undivided(projected) == "its projection needs all cells of a step before the next one"
+    assert "so that they cannot stand side by side" in undivided(pair().layers[0])
+    with pytest.raises(Refusal, match="The rows of layer 'gru' cannot be divided: no rows of a layer of the kind"):
+        row_share(gru, "share", 0, 1)
