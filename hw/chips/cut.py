@@ -13,13 +13,6 @@ from circulant.sim.shape.window import Flow
 __all__ = ["Cut", "Place", "Placement", "Wire", "cut", "even", "piece"]
 
 
-@dataclass(frozen=True, eq=False)
-class Side(Concat):
-    """Shares side by side, in blocks of ``block`` values where they come from other chips alone."""
-
-    block: int = 1
-
-
 @dataclass(frozen=True)
 class Place:
     """The chips of a layer: one has it whole; of several each has so many of its block rows, in their order."""
@@ -177,7 +170,7 @@ class _Cutting:
                 form = layer.output_format
                 sizes = [layer.inputs] + [size * k for m, size in enumerate(place.blocks) if m != n]
                 side = f"{name}_in"
-                part.nodes[side] = Node(Side(side, tuple(sizes), (form,) * len(sizes), form, k), (source, *late))
+                part.nodes[side] = Node(Concat(side, tuple(sizes), (form,) * len(sizes), form, k), (source, *late))
                 source = side
             part.nodes[name] = Node(share, (source,))
 
@@ -203,7 +196,7 @@ class _Cutting:
                 part.inputs[each] = Input(each, taken)
                 self._wire(each, other, chip, taken, direct=True)
         form = layer.output_format
-        part.nodes[name] = Node(Side(name, sizes, (form,) * len(sizes), form, k), tuple(pieces))
+        part.nodes[name] = Node(Concat(name, sizes, (form,) * len(sizes), form, k), tuple(pieces))
         return name
 
     def _wire(self, name: str, start: int, to: int, flow: Flow, *, before: str = "", direct: bool = False) -> None:

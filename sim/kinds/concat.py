@@ -39,6 +39,7 @@ class Concat(_Shape, GoldenLayer):
     Parameters:
         sizes: values of the vectors of each source.
         input_formats: of what the sources give.
+        block: values of a block that comes where all sources are inputs of the network; of a circuit, not of a file.
 
     Raises:
         Refusal: when a value could leave int64.
@@ -48,6 +49,7 @@ class Concat(_Shape, GoldenLayer):
     sizes: tuple[int, ...]
     input_formats: tuple[Format, ...]
     output_format: Format
+    block: int = 1
 
     def __post_init__(self) -> None:
         for form in self.input_formats:
