@@ -56,7 +56,7 @@ def test_the_chips_of_another_network_and_changed_files_are_refused(rows, tmp_pa
     text = changed.read_text()
     try:
         changed.write_text(text + "\n")
-        with pytest.raises(Refusal, match="chip1_chip.v must be as it was generated"):
+        with pytest.raises(Refusal, match=r"chip1_chip\.v must be as it was generated"):
             read_chips(folder, pair().hash)
     finally:
         changed.write_text(text)
