@@ -18,7 +18,7 @@ from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.top import Top, prefixes
 from circulant.sim import artifact, design
-from circulant.sim.artifact import Json
+from circulant.sim.design import LayerEntry, Manifest, Stream
 from circulant.sim.files import files
 from circulant.sim.files.schema import SHA, Int, Listing, Mapped, Table, Text
 from circulant.sim.files.writing import replaced_folder
@@ -105,7 +105,7 @@ class Designs:
     planned: Planned
     chips: Mapping[int, ChipDesign]
     system: Mapping[str, str]
-    manifest: Json
+    manifest: Manifest
 
     def write(self, folder: str | Path) -> Path:
         """Write a folder for each chip and one of the whole.
@@ -125,12 +125,12 @@ class Designs:
         return folder
 
 
-def _write(folder: Path, texts: Mapping[str, str], kind: str, version: int, *, manifest: Json) -> None:
+def _write(folder: Path, texts: Mapping[str, str], kind: str, version: int, *, manifest: Mapping[str, object]) -> None:
     contents = {name: text.encode() for name, text in texts.items()}
     folder.mkdir()
     for name, data in contents.items():
         (folder / name).write_bytes(data)
-    artifact.write_json(folder / "manifest.json", kind, version, manifest | {"files": design.hashes(contents)})
+    artifact.write_json(folder / "manifest.json", kind, version, {**manifest, "files": design.hashes(contents)})
 
 
 def generate_chips(planned: Planned, *, family: str = "generic", latency: int | None = None, faults: int = 0
@@ -144,7 +144,7 @@ def generate_chips(planned: Planned, *, family: str = "generic", latency: int | 
     """
     made: dict[int, ChipDesign] = {}
     chips: dict[int, Chip] = {}
-    parts = dict[int, Json]()
+    parts = dict[int, Manifest]()
     cut, names = planned.cut, [each.name for each in planned.cluster.chips]
     with fast_elaboration():
         for n, (part, plans) in enumerate(zip(cut.parts, planned.plans, strict=True)):
@@ -201,51 +201,58 @@ def _link_record(planned: Planned, n: int, other: int) -> _LinkRecord:
                        takes=tuple(wire.name for wire in wires_of(cut, other, n)))
 
 
-def _whole(planned: Planned, parts: Mapping[int, Json], made: Mapping[int, ChipDesign], contents: Mapping[str, str], *,
-           exact: bool) -> Json:
+def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, ChipDesign],
+           contents: Mapping[str, str], *, exact: bool) -> Manifest:
     """The manifest of all chips in one circuit."""
     network, cut, timing = planned.cut.whole, planned.cut, planned.timing
     entering, leaving = prefixes(network)
 
-    def port(chip: int, name: str, what: str, prefix: str, several: bool) -> Json:
-        found = [parts[chip][what], *parts[chip].get(f"more_{what}s", ())]
-        mine = found[0] if len(found) == 1 else next(each for each in found if each["name"] == name)
-        return {key: value for key, value in mine.items() if key != "name"} | {"prefix": prefix} | (
-            {"name": name} if several else {})
+    def port(mine: list[Stream], name: str, prefix: str, several: bool) -> Stream:
+        found = mine[0] if len(mine) == 1 else next(each for each in mine if each["name"] == name)
+        own: Stream = {**found, "prefix": prefix, "name": name}
+        if not several:
+            del own["name"]
+        return own
 
-    takers = {each.name: next(n for n in parts if each.name in cut.entering(n)) for each in network.inputs}
-    inputs = {each.name: port(takers[each.name], each.name, "input", prefix, len(network.inputs) > 1)
-              for each, prefix in zip(network.inputs, entering, strict=True)}
-    for each in network.inputs:
-        if each != network.leading and "per" not in inputs[each.name]:
-            inputs[each.name]["per"] = "step" if each.flow.sequence else "sequence"
-    outputs = {name: port(cut.outputs[name], name, "output", prefix, len(network.outputs) > 1)
-               for name, prefix in zip(network.outputs, leaving, strict=True)}
+    inputs, outputs = dict[str, Stream](), dict[str, Stream]()
+    for each, prefix in zip(network.inputs, entering, strict=True):
+        part = parts[next(n for n in parts if each.name in cut.entering(n))]
+        inputs[each.name] = port([part["input"], *part.get("more_inputs", ())], each.name, prefix,
+                                 len(network.inputs) > 1)
+        if each != network.leading:
+            inputs[each.name].setdefault("per", "step" if each.flow.sequence else "sequence")
+    for name, prefix in zip(network.outputs, leaving, strict=True):
+        part = parts[cut.outputs[name]]
+        outputs[name] = port([part["output"], *part.get("more_outputs", ())], name, prefix, len(network.outputs) > 1)
     hosts = dict.fromkeys(each for n in parts for each in made[n].record.ports
                           if not each[0].startswith("link") and each[0] not in ("up", "fault"))
-    ports = [{"name": name, "direction": direction, "bits": bits, "meaning": ""} for name, direction, bits in hosts]
     shared = any(isinstance(plan, LayerPlan) and plan.sharing is not None for plans in planned.plans for plan in plans)
     late = timing.latency if exact else None
-    states = {wire.name: timing.exchanges.get(wire.start, 0) for wire in cut.wires if wire.before and exact}
-    layers = [entry | {"cycles": max(entry["cycles"], states.get(entry["name"], 0), *(
-        words for pair, words in timing.links.items() if pair[0] == n and exact))}
-        for n, part in parts.items() for entry in part["layers"]]
-    estimates = [*timing.estimates] if exact else ["cycles"]
-    return {
-        "name": network.name, "network": network.hash, "top": TOP, "verilog": [
-            name for name in contents if name.endswith(".v")],
+    states = {wire.name: timing.exchanges.get(wire.start, 0.0) for wire in cut.wires if wire.before and exact}
+    layers: list[LayerEntry] = []
+    for n, part in parts.items():
+        sent = [float(words) for pair, words in timing.links.items() if pair[0] == n and exact]
+        layers += [{**entry, "cycles": max(entry["cycles"], states.get(entry["name"], 0.0), *sent)}
+                   for entry in part["layers"]]
+    whole: Manifest = {
+        "name": network.name, "network": network.hash, "top": TOP,
+        "verilog": [name for name in contents if name.endswith(".v")],
         "images": sorted(name for name in contents if not name.endswith(".v")),
-        "clock": "clk", "reset": "rst", "ports": ports, "input": inputs[network.leading.name],
-        "output": outputs[network.result], "streams": 1, "max_steps": None,
-        **({"over_images": True} if network.leading.flow.grid is not None else {}),
-        "multipliers": sum(each.multipliers for each in made.values()),
-        "memory_bits": sum(part["memory_bits"] for part in parts.values()),
-        "latency_spaced": late, "latency_contiguous": None if shared or timing.exchanges else late,
-        "estimates": estimates, "layers": layers,
-        **{what: [entry for name, entry in ports_.items() if name != first] for what, ports_, first in (
-            ("more_inputs", inputs, network.leading.name), ("more_outputs", outputs, network.result))
-           if len(ports_) > 1},
-    }
+        "clock": "clk", "reset": "rst",
+        "ports": [{"name": name, "direction": direction, "bits": bits, "meaning": ""}
+                  for name, direction, bits in hosts],
+        "input": inputs.pop(network.leading.name), "output": outputs.pop(network.result), "streams": 1,
+        "max_steps": None, "multipliers": sum(each.multipliers for each in made.values()),
+        "memory_bits": sum(part["memory_bits"] for part in parts.values()), "latency_spaced": late,
+        "latency_contiguous": None if shared or timing.exchanges else late,
+        "estimates": [*timing.estimates] if exact else ["cycles"], "layers": layers}
+    if network.leading.flow.grid is not None:
+        whole["over_images"] = True
+    if inputs:
+        whole["more_inputs"] = list(inputs.values())
+    if outputs:
+        whole["more_outputs"] = list(outputs.values())
+    return whole
 
 
 def read_chips(folder: str | Path, network: str) -> dict[int, str]:
