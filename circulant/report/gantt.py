@@ -2,6 +2,7 @@
 
 Everything comes from the entries ``layers`` of a design's manifest, as `circulant.hw.plan` computed them.
 """
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -96,7 +97,7 @@ def draw(layers: Layers) -> Figure | None:
     charted = [each for each in arrays(layers) if each.get("chart")]
     if not charted:
         return None
-    heights = [len(each["chart"]["rows"]) + 1.6 for each in charted]
+    heights = [len(each["chart"]["rows"]) + 1.6 + 0.6 * _title(each).count("\n") for each in charted]
     figure = Figure(figsize=(10, 0.5 + 0.3 * sum(heights)), layout="constrained")
     every = figure.subplots(len(charted), 1, squeeze=False, height_ratios=heights)
     for each, axes in zip(charted, every[:, 0], strict=True):
@@ -121,5 +122,10 @@ def _strip(axes: Axes, entry: Mapping[str, Any]) -> None:
     axes.set_ylim(len(units) - 0.5, -0.5)
     axes.set_yticks(range(len(units)), list(units))
     axes.set_xlabel("cycle, counted from the step's first recurrent product", fontsize=8)
-    every = f"a step every {round(period, 2):,} cycles (floor {entry['floor']:,})"
-    style(axes, f"{entry['name']}: {every}, limited by {entry['limit']}", "x")
+    style(axes, _title(entry), "x")
+
+
+def _title(entry: Mapping[str, Any]) -> str:
+    """The title of a strip, in lines that its width holds."""
+    every = f"a step every {round(entry['chart']['period'], 2):,} cycles (floor {entry['floor']:,})"
+    return textwrap.fill(f"{entry['name']}: {every}, limited by {entry['limit']}", 110)

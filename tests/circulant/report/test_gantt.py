@@ -110,3 +110,12 @@ def test_a_residual_sum_shows_its_branches_and_a_pooling_no_floor():
     found = rows([both])
     assert [row["name"] for row in found] == ["conv", "pool"]
     assert [row["floor"] for row in found] == ["9 (1.00×)", ""]
+
+
+def test_a_long_title_stays_within_the_picture():
+    limit = "multipliers: the array works in every cycle, the multipliers of transforms and activations do not"
+    figure = draw([GRU | {"limit": limit, "cycles": 108, "floor": 83}])
+    figure.draw_without_rendering()
+    axes, = figure.axes
+    box = axes._left_title.get_window_extent()
+    assert limit.split()[-1] in axes.get_title("left") and 0 <= box.x0 < box.x1 <= figure.bbox.width
