@@ -22,9 +22,9 @@ COMPARED = 256
 
 @click.command("import", short_help="Convert an ONNX file into a run folder")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.onnx")
-@click.option("--data", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.npz",
-              help="Array x of representative inputs (N, …), the batch first; or a data set with targets, see "
-                   "docs/data.md. Formats are fitted to the training set; the test set becomes test vectors.")
+@click.option("--data", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz",
+              help="Required. Array x of representative inputs (N, …), the batch first; or a data set with targets, "
+                   "see docs/data.md. Formats are fitted to the training set; the test set becomes test vectors.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Run folder.  [default: runs/FILE]")
 @click.option("--weight-bits", type=int, default=12, show_default=True, metavar="N", help="Bit width of weights.")
@@ -35,7 +35,7 @@ COMPARED = 256
 @click.option("--output", metavar="NAME", help="Output to keep, of a file with several.")
 @click.option("--force", is_flag=True, help="Replace a run that is in the run folder, with all that was made of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, activation_bits: int, *,
+def import_onnx(file: Path, data: Path | None, out: Path | None, weight_bits: int, activation_bits: int, *,
                 ignore_quantizers: bool, output: str | None, force: bool, as_json: bool) -> int:
     """Convert FILE.onnx and quantize it into a run folder, for circulant generate, simulate and report.
 
@@ -54,8 +54,12 @@ def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, acti
         from circulant.training.data.files import load_npz
     for path, what, way in ((file, "An ONNX file", "name another"),
                             (data, "The data of --data", "write it with numpy.savez('FILE.npz', x=inputs)")):
+        if path is None:
+            raise Refusal(f"Formats are fitted to inputs, which --data names, but it is not given; {way}, or see first "
+                          f"what becomes of the file: circulant inspect {file}")
         if not path.is_file():
             raise Refusal(f"{what} must be a file that exists, but {path} does not; {way}")
+    assert data is not None
     folder = out or Path("runs") / file.stem
     require_free(folder, force=force)
     path = data.absolute()

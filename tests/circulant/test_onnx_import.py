@@ -88,6 +88,12 @@ def test_refusals(net, tmp_path, capsys):
     assert call("import", tmp_path / "none.onnx", "--data", tmp_path / "wrong.npz") == 2
     assert capsys.readouterr().err == (
         f"An ONNX file must be a file that exists, but {tmp_path}/none.onnx does not; name another\n")
+    assert call("import", tmp_path / "none.onnx") == 2
+    assert "An ONNX file must be a file that exists" in capsys.readouterr().err
+    assert call("import", net) == 2
+    assert capsys.readouterr().err == (
+        "Formats are fitted to inputs, which --data names, but it is not given; write it with "
+        f"numpy.savez('FILE.npz', x=inputs), or see first what becomes of the file: circulant inspect {net}\n")
     assert call("import", net, "--data", tmp_path / "none.npz") == 2
     assert f"The data of --data must be a file that exists, but {tmp_path}/none.npz " in capsys.readouterr().err
 
