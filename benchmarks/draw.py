@@ -87,7 +87,8 @@ def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = N
         data = rng.normal(0, 1, (samples, inputs))
     elif kind == "graph":
         sequence = bool(rng.integers(2))
-        model = graph(rng, f"fuzz_{seed}", partial(_node, rng), sequence=sequence, nodes=int(rng.integers(2, 11)))
+        model = graph(rng, f"fuzz_{seed}", partial(_node, rng), sequence=sequence, nodes=int(rng.integers(2, 11)),
+                      held=bool(more.integers(3)))
         data = rng.normal(0, 1, (samples, *([int(rng.integers(1, 7))] if sequence else []), model.flow.size))
     else:
         channels = int(rng.integers(1, 5))
@@ -106,7 +107,7 @@ def draw_graph(seed: int, *, samples: int = 6) -> Drawn:
     rng = np.random.default_rng((31, seed))
     sequence, steps = bool(rng.integers(3)), int(rng.integers(1, 7))
     model = graph(rng, f"graph_{seed}", partial(_node, rng), sequence=sequence, nodes=int(rng.integers(2, 11)),
-                  wide=True, every=seed % 2 == 1, ports=bool(rng.integers(4)))
+                  wide=True, every=seed % 2 == 1, held=seed % 4 == 2, ports=bool(rng.integers(4)))
     data = {each.name: rng.normal(0, 1, (samples, *((steps,) if each.flow.sequence else ()), each.flow.size))
             for each in model.inputs}
     widths = bit_widths(rng) | {"activation_bits": int(rng.integers(6, 15)), "weight_bits": int(rng.integers(4, 13))}

@@ -8,15 +8,17 @@ from circulant.sim.kinds.add import FloatAdd
 from circulant.sim.kinds.blend import FloatBlend
 from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.difference import FloatDifference
+from circulant.sim.kinds.gate import FloatGate
 from circulant.sim.kinds.maximum import FloatMaximum
 from circulant.sim.kinds.minimum import FloatMinimum
 from circulant.sim.kinds.product import FloatProduct
+from circulant.sim.kinds.repeat import FloatRepeat
 from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.real.float_model import Model
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow
 
-__all__ = ["EVERY", "WIDE", "graph"]
+__all__ = ["EVERY", "HELD", "WIDE", "graph"]
 
 KINDS = ("linear", "linear", "cell", "scale", "activation", "add", "add", "concat", "concat")
 
@@ -28,6 +30,9 @@ WIDE = (*KINDS, *JOINS, "slice", "slice", "last")
 
 EVERY = (*WIDE, *("norm", "taps", "blend", "decay") * 2)
 """Kinds of those that have normalisations, earlier steps and scans besides."""
+
+HELD = "excite", "repeat", "repeat"
+"""Kinds of those that hold a vector for all steps of a sequence."""
 
 WIDEST = 24
 """Values of vectors side by side, at the most."""
@@ -45,9 +50,15 @@ class _Graph:
         self.rng, self.make = rng, make
         self.flows = dict(inputs)
         self.nodes: list[Node] = []
+        self.of_steps = {name for name, flow in inputs.items() if flow.sequence}
+        self.late: set[str] = set()  # Sequences whose first step comes when the last one has gone in.
 
     def take(self, layer: Any, *sources: str) -> str:
         self.nodes.append(Node(layer, sources))
+        if self.late & set(sources) or (layer.kind in ("gate", "repeat") and sources[1] in self.of_steps):
+            self.late.add(layer.name)
+        if self.of_steps & set(sources):
+            self.of_steps.add(layer.name)
         self.flows[layer.name] = layer.following([self.flows[source] for source in sources])
         return str(layer.name)
 
@@ -60,12 +71,14 @@ class _Graph:
     def grow(self, kind: str) -> None:
         """A node of a kind, or a linear layer, where none of it fits behind those that are drawn."""
         first = str(self.rng.choice(list(self.flows)))
-        alike = [name for name, flow in self.flows.items() if flow.sequence == self.flows[first].sequence]
+        alike = [name for name in self.flows if self.form(name) == self.form(first)]
         second = str(self.rng.choice(alike))
         size, sequence = self.flows[first].size, self.flows[first].sequence
         if kind in ("scale", "activation", "norm") or (sequence and kind in ("cell", "last", "decay")) or (
                 sequence and kind == "taps" and size <= WIDEST // 2):
             self.take(self.make(kind, self.fresh(), size), first)
+        elif kind in HELD and sequence:
+            self.hold(kind, first)
         elif kind == "blend" and sequence:
             gate = self.take(self.make("gate", self.fresh(), size), first)
             if size != self.flows[second].size:
@@ -83,6 +96,21 @@ class _Graph:
         else:
             self.linear(first, int(self.rng.integers(3, 9)))
 
+    def form(self, name: str) -> tuple[bool, bool]:
+        """Whether there are steps, and whether they come late: joins take what has one form."""
+        return self.flows[name].sequence, self.flows[name].sequence and name in self.late
+
+    def hold(self, kind: str, steps: str) -> None:
+        """A vector that is held for all steps, of which it is made where there is none."""
+        vectors = [name for name, flow in self.flows.items() if not flow.sequence]
+        size = self.flows[steps].size
+        vector = str(self.rng.choice(vectors)) if vectors else self.take(self.make("last", self.fresh(), size), steps)
+        if kind == "repeat":
+            self.take(FloatRepeat(self.fresh(), self.flows[vector].size, size), steps, vector)
+            return
+        vector = vector if self.flows[vector].size == size else self.linear(vector, size)
+        self.take(FloatGate(self.fresh(), size, relu=bool(self.rng.integers(2))), steps, vector)
+
     def ends(self) -> list[str]:
         """Inputs and nodes that nothing takes."""
         used = {source for node in self.nodes for source in node.sources}
@@ -90,7 +118,7 @@ class _Graph:
 
 
 def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequence: bool, nodes: int,
-          wide: bool = False, ports: bool = False, every: bool = False) -> Model:
+          wide: bool = False, ports: bool = False, every: bool = False, held: bool = False) -> Model:
     """A model whose layers take any that come before; what nothing takes is put side by side in front of the last one.
 
     Parameters:
@@ -99,7 +127,7 @@ def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequ
             a sequence.
         sequence: whether steps of sequences come, with recurrent layers among the nodes.
         nodes: how many there are, besides two at the end.
-        wide, every: whether all of `WIDE`, or of `EVERY`, are drawn.
+        wide, every, held: whether all of `WIDE`, or of `EVERY`, are drawn, and `HELD` besides.
         ports: whether there may be several inputs and outputs, some of them in the middle.
     """
     inputs = {"x": Flow(int(rng.integers(3, 9)), sequence=sequence)}
@@ -107,10 +135,10 @@ def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequ
         inputs[f"x{n}"] = Flow(int(rng.integers(3, 9)), sequence=sequence and bool(rng.integers(3)))
     grown = _Graph(rng, make, inputs)
     while len(grown.nodes) < nodes:
-        grown.grow(str(rng.choice(EVERY if every else WIDE if wide else KINDS)))
+        grown.grow(str(rng.choice((*(EVERY if every else WIDE if wide else KINDS), *(HELD if held else ())))))
     if not ports:
         ends = grown.ends()
-        if len({grown.flows[end].sequence for end in ends}) > 1:  # One vector for a sequence of all of them.
+        if len({grown.form(end) for end in ends}) > 1:  # One vector for a sequence of all of them.
             ends = [grown.take(make("last", grown.fresh(), grown.flows[end].size), end)
                     if grown.flows[end].sequence else end for end in ends]
         sizes = tuple(grown.flows[end].size for end in ends)
@@ -118,11 +146,11 @@ def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequ
         grown.linear(last, 3, "out")
         return Model(name, (Input("x", inputs["x"]),), tuple(grown.nodes), ("out",))
     outputs = [grown.linear(end, 3) if end in inputs else end for end in grown.ends()]
-    for steps in (True, False):
-        alike = [end for end in outputs if grown.flows[end].sequence == steps]
+    for form in ((True, False), (False, False), (True, True)):
+        alike = [end for end in outputs if grown.form(end) == form]
         sizes = tuple(grown.flows[end].size for end in alike)
         if len(alike) > 1 and sum(sizes) <= 2 * WIDEST and rng.integers(2):
-            both = grown.take(FloatConcat(f"ends{int(steps)}", sizes), *alike)
+            both = grown.take(FloatConcat(f"ends{form.count(True)}", sizes), *alike)
             outputs = [end for end in outputs if end not in alike] + [grown.linear(both, 3)]
     middle = str(rng.choice([node.name for node in grown.nodes]))
     if rng.integers(2) and middle not in outputs:

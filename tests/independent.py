@@ -237,6 +237,12 @@ def concat(e, arrays, sides):
         for vector, form in zip(vectors, e["input_formats"], strict=True) for x in vector])
 
 
+def gate(e, arrays, sides):
+    steps, vector = sides
+    vector = [vector] * len(steps[0]) if isinstance(steps[0][0], list) else vector  # Of images.
+    return gated(e, arrays, [steps, [vector] * len(steps)])
+
+
 def linear(e, arrays, x):
     return rectified(e, product(e, arrays, product=x)[:e["outputs"]])
 
@@ -291,7 +297,8 @@ def decay(e, arrays, xs):
 
 
 JOINS = {"add": combined(sum), "difference": combined(lambda v: v[0] - v[1]), "maximum": combined(max),
-         "minimum": combined(min), "product": gated, "concat": concat, "blend": blend}
+         "minimum": combined(min), "product": gated, "concat": concat, "blend": blend, "gate": gate,
+         "repeat": lambda e, arrays, sides: [sides[1]] * len(sides[0])}
 LAYERS = linear, gru, lstm, rnn, over_time, conv, pool, flatten, scale, norm, taps, decay
 KINDS = {f.__name__: f for f in LAYERS} | JOINS | {
     "slice": lambda e, arrays, x: x[e["first"]:e["first"] + e["size"]],
