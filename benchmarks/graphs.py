@@ -31,7 +31,7 @@ WIDE = (*KINDS, *JOINS, "slice", "slice", "last")
 EVERY = (*WIDE, *("norm", "taps", "blend", "decay") * 2)
 """Kinds of those that have normalisations, earlier steps and scans besides."""
 
-HELD = "excite", "repeat", "repeat"
+HELD = ("excite", "repeat") * 4
 """Kinds of those that hold a vector for all steps of a sequence."""
 
 WIDEST = 24
@@ -50,15 +50,9 @@ class _Graph:
         self.rng, self.make = rng, make
         self.flows = dict(inputs)
         self.nodes: list[Node] = []
-        self.of_steps = {name for name, flow in inputs.items() if flow.sequence}
-        self.late: set[str] = set()  # Sequences whose first step comes when the last one has gone in.
 
     def take(self, layer: Any, *sources: str) -> str:
         self.nodes.append(Node(layer, sources))
-        if self.late & set(sources) or (layer.kind in ("gate", "repeat") and sources[1] in self.of_steps):
-            self.late.add(layer.name)
-        if self.of_steps & set(sources):
-            self.of_steps.add(layer.name)
         self.flows[layer.name] = layer.following([self.flows[source] for source in sources])
         return str(layer.name)
 
@@ -71,7 +65,7 @@ class _Graph:
     def grow(self, kind: str) -> None:
         """A node of a kind, or a linear layer, where none of it fits behind those that are drawn."""
         first = str(self.rng.choice(list(self.flows)))
-        alike = [name for name in self.flows if self.form(name) == self.form(first)]
+        alike = [name for name, flow in self.flows.items() if flow.sequence == self.flows[first].sequence]
         second = str(self.rng.choice(alike))
         size, sequence = self.flows[first].size, self.flows[first].sequence
         if kind in ("scale", "activation", "norm") or (sequence and kind in ("cell", "last", "decay")) or (
@@ -95,10 +89,6 @@ class _Graph:
             self.take(FloatSlice(self.fresh(), size, begin, int(self.rng.integers(1, size - begin + 1))), first)
         else:
             self.linear(first, int(self.rng.integers(3, 9)))
-
-    def form(self, name: str) -> tuple[bool, bool]:
-        """Whether there are steps, and whether they come late: joins take what has one form."""
-        return self.flows[name].sequence, self.flows[name].sequence and name in self.late
 
     def hold(self, kind: str, steps: str) -> None:
         """A vector that is held for all steps, of which it is made where there is none."""
@@ -138,7 +128,7 @@ def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequ
         grown.grow(str(rng.choice((*(EVERY if every else WIDE if wide else KINDS), *(HELD if held else ())))))
     if not ports:
         ends = grown.ends()
-        if len({grown.form(end) for end in ends}) > 1:  # One vector for a sequence of all of them.
+        if len({grown.flows[end].sequence for end in ends}) > 1:  # One vector for a sequence of all of them.
             ends = [grown.take(make("last", grown.fresh(), grown.flows[end].size), end)
                     if grown.flows[end].sequence else end for end in ends]
         sizes = tuple(grown.flows[end].size for end in ends)
@@ -146,11 +136,11 @@ def graph(rng: np.random.Generator, name: str, make: Callable[..., Any], *, sequ
         grown.linear(last, 3, "out")
         return Model(name, (Input("x", inputs["x"]),), tuple(grown.nodes), ("out",))
     outputs = [grown.linear(end, 3) if end in inputs else end for end in grown.ends()]
-    for form in ((True, False), (False, False), (True, True)):
-        alike = [end for end in outputs if grown.form(end) == form]
+    for steps in (True, False):
+        alike = [end for end in outputs if grown.flows[end].sequence == steps]
         sizes = tuple(grown.flows[end].size for end in alike)
         if len(alike) > 1 and sum(sizes) <= 2 * WIDEST and rng.integers(2):
-            both = grown.take(FloatConcat(f"ends{form.count(True)}", sizes), *alike)
+            both = grown.take(FloatConcat(f"ends{int(steps)}", sizes), *alike)
             outputs = [end for end in outputs if end not in alike] + [grown.linear(both, 3)]
     middle = str(rng.choice([node.name for node in grown.nodes]))
     if rng.integers(2) and middle not in outputs:

@@ -21,11 +21,15 @@ from circulant.hw.emit.image import Image
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.link import values
 from circulant.sim.golden.stages import INPUT, Stage, Stages, flows
+from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow
 
 __all__ = ["FLYING", "SLACK", "Site", "Timed", "Unit", "chain", "heeds_marks", "inputs", "loadable", "unelaborated",
            "unit", "wired"]
 
+
+MOST = 1 << 22
+"""Values of a sample that wait in front of a join at the most."""
 
 SLACK = 64
 """Cycles that a vector takes through a unit that states no latency, at the most, beyond those that it waits."""
@@ -153,6 +157,12 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
     def single(flow: Flow) -> bool:
         return flow.grid is None and not flow.sequence
 
+    for n, layer in enumerate(stages.each):  # Before there is a unit that nobody elaborates.
+        kept = max((size for size, waits in zip(getattr(layer, "sizes", ()), stages.waiting(n), strict=False) if waits),
+                   default=0)
+        if (count := _count(stages.come[n], site)) * kept > MOST:
+            raise Refusal(f"Layer {layer.name!r} must keep a whole sample of at most {MOST:,} values until the rest "
+                          f"comes, not {count} x {kept}; use it behind a pooling, or lower hardware.max_steps")
     found: list[Unit] = []
     for n, (layer, plan, sources) in enumerate(zip(stages.each, plans, stages.sources, strict=True)):
         readers = stages.readers(n)
@@ -164,6 +174,8 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
                        marked=(site.marked and (not readers or n in stages.outputs)) or any(
                            heeds_marks(stages.each[each], single=single(stages.come[each])) for each in readers))
         found.append(unit(layer, plan, here))
+        for place in (place for place, waits in enumerate(stages.waiting(n)) if waits):
+            found[-1].depths[place] += here.count * -(-layer.sizes[place] // values(inputs(found[-1])[place]))
     return found
 
 

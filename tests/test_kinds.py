@@ -43,7 +43,7 @@ BUILT = {
 }
 """Passes over stages."""
 
-WITHIN = {"add", "concat", "reverse"}
+WITHIN = {"add", "concat"}
 """Kinds of layers that a circuit has as parts of stages."""
 
 IMAGES = {"conv", "depthwise", "pool", "flatten", "scale", "residual"}

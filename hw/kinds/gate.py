@@ -16,7 +16,6 @@ from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.elementwise import PlacesLayer, combined
 from circulant.hw.layers.held import Held, held_memory
-from circulant.hw.layers.joins import waiting
 from circulant.hw.plan.passes import Ladder, ladder, useful
 from circulant.hw.plan.stream_plan import one_for_each, with_one_for_each
 from circulant.hw.stream.pipeline import LEVELS, connect
@@ -24,29 +23,14 @@ from circulant.hw.unit import Site, unit
 from circulant.sim.kinds.gate import Gate
 from circulant.sim.refusal import Refusal
 
-__all__ = ["MOST", "GateLayer"]
-
-MOST = 1 << 22
-"""Values that wait for a vector, at the most."""
-
+__all__ = ["GateLayer"]
 
 class GateLayer(PlacesLayer):
-    """Steps or pixels and vectors in, their products out; equals `sim.kinds.gate.Gate`.
+    """Steps or pixels and vectors in, their products out; equals `sim.kinds.gate.Gate`."""
 
-    Parameters:
-        count: steps or pixels of a sample at the most, which wait for its vector.
-
-    Raises:
-        Refusal: when these have more than `MOST` values.
-    """
-
-    def __init__(self, layer: Gate, *, k: int, beside: Sequence[int], count: int) -> None:
+    def __init__(self, layer: Gate, *, k: int, beside: Sequence[int]) -> None:
         super().__init__(layer, k=k, beside=beside)
-        if count * layer.inputs > MOST:
-            raise Refusal(f"Layer {layer.name!r} must keep a whole sample until its vector comes, of at most {MOST:,} "
-                          f"values, not {count} x {layer.inputs}; use it behind a pooling, or lower hardware.max_steps")
         self._blocks = -(-layer.inputs // k)
-        self.depths[0] = count * self._blocks + waiting(self._blocks, beside[0])
 
     @property
     def parts(self) -> Parts:
@@ -68,7 +52,7 @@ class GateLayer(PlacesLayer):
 
 @unit.register
 def _(layer: Gate, plan: ValuesPlan, site: Site) -> GateLayer:
-    return GateLayer(layer, k=plan.elements, beside=site.beside, count=site.count)
+    return GateLayer(layer, k=plan.elements, beside=site.beside)
 
 
 with_one_for_each(Gate)

@@ -2,7 +2,8 @@
 
 What one branch gives waits in a queue until the others have come. A queue that holds a whole vector is enough against
 a deadlock: each layer gives a vector, or a step, from those that came up to it, so the oldest one under way is never
-kept back. So that nothing stalls either, it holds as many as the longest other way has under way.
+kept back. So that nothing stalls either, it holds as many as the longest other way has under way. Where the steps of
+the other way come when the last one has gone in, a whole sequence waits, too (`Stages.waiting`).
 """
 from collections.abc import Sequence
 

@@ -61,7 +61,7 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
             ones of all inputs in the same, which is cycle 0.
     """
     arranged = network.arrangement
-    if streams_of(plans) > 1 or any(each.flow.grid is not None for each in network.inputs) or any(
+    if streams_of(plans) > 1 or any(each.flow.grid is not None for each in network.inputs) or any(arranged.late) or any(
             stage.kind in HELD for stage in arranged.each):
         return None
     comes: list[list[Cycles]] = [[[] for _ in sources] for sources in arranged.sources]

@@ -25,6 +25,9 @@ Stage = GoldenLayer | Bidirectional | Residual
 
 CELLS = ("gru", "lstm", "rnn")
 
+WHOLE = ("bidirectional", "reverse")
+"""Stages that keep whole sequences."""
+
 HELD = ("gate", "repeat")
 """Joins of the steps of a sample with one vector."""
 
@@ -66,17 +69,24 @@ class Stages:
         ended: list[bool] = []  # Whether what it gives depends on steps or pixels, and so as a vector on all of them.
         for stage, sources, come in zip(self.each, self.sources, self.come, strict=True):
             before = [source > INPUT and ended[source] for source in sources]
-            waits = stage.kind == "bidirectional" or (stage.kind in HELD and before[1])
+            waits = stage.kind in WHOLE or (stage.kind in HELD and before[1])
             found.append(getattr(stage, "returns", "sequence") != "last" and (
                 waits or any(source > INPUT and found[source] for source in sources)))
             ended.append(come.sequence or come.grid is not None or any(before))
         return found
 
+    def waiting(self, at: int) -> list[bool]:
+        """For each source of a stage whether whole samples of it wait, for a vector or for steps that come late."""
+        late = [source > INPUT and self.late[source] for source in self.sources[at]]
+        if self.each[at].kind in HELD:
+            return [self.each[at].kind == "gate", False]
+        return [self.come[at].sequence and any(late) and not each for each in late]
+
     @property
     def keeps(self) -> bool:
-        """Whether a stage keeps whole sequences, and so none of more than a given number of steps."""
-        return any(stage.kind == "bidirectional" or (stage.kind == "gate" and come.sequence)
-                   for stage, come in zip(self.each, self.come, strict=True))
+        """Whether whole sequences are kept, and so none of more than a given number of steps."""
+        return any(stage.kind in WHOLE or (self.come[n].sequence and any(self.waiting(n)))
+                   for n, stage in enumerate(self.each))
 
     @property
     def chain(self) -> bool:
@@ -164,23 +174,7 @@ def _apart(graph: Graph, whole: "_Chain") -> Stages:
         each.append(stage)
         sources.append(tuple(made[name] for name in taken))
         come.append(graph.flows[taken[0]])
-    found = Stages(tuple(each), tuple(sources), tuple(come), tuple(made[name] for name in graph.outputs))
-    _check_waiting(graph.name, found)
-    return found
-
-
-def _check_waiting(name: str, found: Stages) -> None:
-    """
-    Raises:
-        Unbuilt: when steps would have to wait for a whole sequence on their way to a join.
-    """
-    late = found.late
-    for stage, sources, come in zip(found.each, found.sources, found.come, strict=True):
-        given = {source > INPUT and late[source] for source in sources}
-        if len(given) > 1 and come.sequence and stage.kind not in HELD:
-            raise Unbuilt(f"A circuit joins steps as they come, but layer {stage.name!r} of network {name!r} would "
-                          "keep a whole sequence of one branch, for a layer that needs its end in the other; take "
-                          "both branches behind it", stage.name)
+    return Stages(tuple(each), tuple(sources), tuple(come), tuple(made[name] for name in graph.outputs))
 
 
 def flows(start: Flow, chain: Sequence[Any]) -> list[Flow]:

@@ -64,6 +64,10 @@ class Walk:
         outputs = None if self.record.failure else self._outputs()
         if self.record.problem:
             self._note("forward", "", "refused", self.record.problem, None)
+        if self.record.failure and not any(entry.status == "refused" for entry in self.entries.values()):
+            failed = self.record.steps[-1]  # Its module can be captured, but not on this sample.
+            self.entries.pop(failed.name, None)
+            self._note(failed.name, _kind(failed), "refused", self.record.failure, None)
         if outputs is None or any(entry.status == "refused" for entry in self.entries.values()):
             return None, ConversionReport(self.title, tuple(self.entries.values()))
         whole = Graph(tuple(self.nodes.values()), outputs)

@@ -6,7 +6,6 @@ import pytest
 
 from circulant.hw import generate
 from circulant.hw.kinds.gate import GateLayer
-from circulant.hw.unit import unelaborated
 from circulant.sim.arith.fixed import Format
 from circulant.sim.cosim import icarus
 from circulant.sim.kinds.gate import Gate
@@ -26,7 +25,8 @@ STALLS = [((0.0, 0.0), 0.0), ((0.7, 0.0), 0.2), ((0.0, 0.9), 0.0), ((0.3, 0.3), 
 @pytest.mark.parametrize(("size", "k", "relu"), [(7, 4, False), (4, 4, True), (5, 2, False)])
 def test_equals_golden_whatever_stalls(size, k, relu, stalls, out):
     layer, rng = Gate("gate", size, FORMS, Format(9, 5), relu), np.random.default_rng(1)
-    dut = GateLayer(layer, k=k, beside=(0, 0), count=12)
+    dut = GateLayer(layer, k=k, beside=(0, 0))
+    dut.depths[0] += 12 * -(-size // k)
     xs = [rng.integers(-128, 128, (1, steps, size)) for steps in (1, 5, 1, 1, 12, 2)]
     vs = [rng.integers(-512, 512, (1, size)) for _ in xs]
     wanted = list(chain.from_iterable(blocks([layer([x, v])[0]], k) for x, v in zip(xs, vs, strict=True)))
@@ -39,7 +39,8 @@ def test_equals_golden_whatever_stalls(size, k, relu, stalls, out):
 
 def test_all_steps_wait_until_the_vector_comes():
     layer = Gate("gate", 3, FORMS, Format(9, 5))
-    dut, came, left = GateLayer(layer, k=4, beside=(0, 0), count=50), [Transfers(), Transfers()], Transfers()
+    dut, came, left = GateLayer(layer, k=4, beside=(0, 0)), [Transfers(), Transfers()], Transfers()
+    dut.depths[0] += 50
     run(dut, source("i_0", blocks([np.ones((50, 3), np.int64)], 4), came[0]),
         sink("o", left, [came[0]], quiet=20, count=0))
     assert len(came[0].payloads) == 50 and not left.payloads
@@ -62,10 +63,11 @@ def test_squeeze_and_excitation_is_exact_in_verilog(images, tmp_path):
 
 
 def test_a_sample_that_is_too_large_is_refused():
-    with unelaborated(), pytest.raises(Refusal, match=(
-            r"^Layer 'gate' must keep a whole sample until its vector comes, of at most 4,194,304 values, not 1048576 "
-            r"x 8; use it behind a pooling, or lower hardware.max_steps$")):
-        GateLayer(Gate("gate", 8, FORMS, Format(9, 5)), k=4, beside=(0, 0), count=1 << 20)
+    network = quantize(excited(), np.ones((2, 3, 5)))
+    with pytest.raises(Refusal, match=(
+            r"^Layer 'gate' must keep a whole sample of at most 4,194,304 values until the rest comes, not 1000000 x 5"
+            r"; use it behind a pooling, or lower hardware.max_steps$")):
+        generate(network, multipliers=60, max_steps=1_000_000)
 
 
 def test_interleaved_sequences_are_refused():

@@ -12,7 +12,6 @@ from circulant.sim.kinds.add import FloatAdd
 from circulant.sim.kinds.repeat import FloatRepeat, Repeat
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
-from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow
 from tests.hw.golden import blocks
@@ -109,9 +108,13 @@ def test_a_vector_of_another_input_is_joined_with_each_step(tmp_path):
     assert found.mismatches == 0 and found.words >= 5 * 90 * 5
 
 
-def test_steps_that_would_wait_for_a_vector_of_their_whole_sequence_are_refused():
-    network = quantize(beside(False), np.ones((2, 3, 5)))
-    with pytest.raises(Refusal, match=r"^A circuit joins steps as they come, but layer 'sum' of network 'beside' would "
-                                      r"keep a whole sequence of one branch, for a layer that needs its end in the "
-                                      r"other; take both branches behind it$"):
-        generate(network, multipliers=40)
+@pytest.mark.skipif(not icarus.available(), reason="needs Icarus Verilog: apt-get install iverilog")
+def test_steps_wait_for_a_vector_of_their_whole_sequence(tmp_path):
+    x, lengths = np.random.default_rng(3).normal(0, 0.6, (6, 12, 5)), np.array([12, 1, 12, 3, 12, 5])
+    network = quantize(beside(False), x, lengths=lengths, activation_bits=8, weight_bits=6)
+    design = generate(network, multipliers=40, max_steps=12)
+    entry = next(each for each in design.manifest["layers"] if each["name"] == "sum")
+    assert design.manifest["max_steps"] == 12 and entry["waiting"][0] > 12 + entry["waiting"][1] // 2
+    design.write(tmp_path / "design")
+    found = icarus.run(tmp_path / "design", network.vectors(x, lengths=lengths))
+    assert found.mismatches == 0 and found.words >= lengths.sum() * 5

@@ -58,3 +58,14 @@ def test_what_takes_no_table_is_refused(run, message):
                 fc=nn.Linear(2, 2)).eval()
     with pytest.raises(Refusal, match=rf"cannot be converted: (.*, )?{message}"):
         inspect(model, indices(5, 5)).require()
+
+
+@pytest.mark.parametrize(("x", "message"), [
+    (torch.rand(8, 1) * 4, "^The indices of a table (Embedding) must be integers, as its rows are compared with them, "
+                           "but the sample has others, which torch cuts off; round them first$"),
+    (torch.full((8, 1), 7.0), "^1 part of the model cannot be converted: table (Embedding: it fails on samples of the "
+                              "shape (2, 1): IndexError: index out of range in self)")])
+def test_an_index_that_is_none_of_a_row_is_refused(x, message):
+    model = Net(lambda m, x: m.fc(m.table(x[:, 0].long())), table=nn.Embedding(5, 3), fc=nn.Linear(3, 2)).eval()
+    with pytest.raises(Refusal, match=message.replace("(", r"\(").replace(")", r"\)")):
+        export(model, x)

@@ -201,21 +201,6 @@ def test_branches_that_cross_or_stand_side_by_side(run):
     assert np.abs(network.run(x.numpy()).real - wanted).max() < 2e-3
 
 
-@pytest.mark.parametrize(("run", "verdict"), [
-    (lambda m, x: torch.cat((x, m.both(x)[0]), -1), "A circuit joins steps as they come, but layer 'cat' of network "
-                                                    "'model' would keep a whole sequence of one branch")])
-def test_what_no_circuit_is_built_for_is_said_by_inspect_and_by_export(run, verdict):
-    model = Net(run, both=nn.GRU(3, 4, batch_first=True, bidirectional=True))
-    x = torch.randn(4, 6, 3)
-    report = inspect(model, x)
-    assert report.ok
-    assert not report.exportable
-    assert verdict in str(report)
-    with pytest.raises(Refusal, match=r"^The golden model must have a layer for everything that is exported, but has "
-                                      r"none for \w+ \(\w+: "):
-        export(model, x)
-
-
 def test_many_sums_in_a_row_are_judged_at_once():
     """Each doubles the paths from the input to the output, which must not double the time."""
     def run(m, x):
