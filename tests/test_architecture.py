@@ -343,7 +343,7 @@ LINES = {
     "benchmarks": 9_310,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_000,
+    "tests": 53_060,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
