@@ -94,10 +94,11 @@ def _less(given: Format, bits: int) -> Format:
 
 def _each_product(value: Any, change: Any) -> Any:
     """A layer with each of its products changed."""
-    if isinstance(value, Product):
-        return change(value)
-    if isinstance(value, tuple):
-        return tuple(_each_product(each, change) for each in value)
+    match value:
+        case Product():
+            return change(value)
+        case tuple():
+            return tuple(_each_product(each, change) for each in value)
     if is_dataclass(value) and not isinstance(value, Format | Pwl | type):
         changed = {field.name: _each_product(getattr(value, field.name), change) for field in fields(value)}
         return replace(value, **changed)

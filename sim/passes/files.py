@@ -38,13 +38,16 @@ def entry_of(layer: Any, kind: Kind) -> Entry:
 
 def plain(value: Any) -> Any:
     """A member as JSON has it."""
-    if isinstance(value, Product):
-        shifts = {"row_shifts": list(value.row_shifts)} if value.row_shifts else {}
-        return {"block_size": value.block_size, "twiddle_bits": value.twiddle_bits,
-                **{name: getattr(value, name).as_json() for name in _FORMATS}, **shifts}
-    if isinstance(value, Format | Window | Pwl):
-        return dict(value.as_json())
-    return [*map(plain, value)] if isinstance(value, tuple) else value
+    match value:
+        case Product():
+            shifts = {"row_shifts": list(value.row_shifts)} if value.row_shifts else {}
+            return {"block_size": value.block_size, "twiddle_bits": value.twiddle_bits,
+                    **{name: getattr(value, name).as_json() for name in _FORMATS}, **shifts}
+        case Format() | Window() | Pwl():
+            return dict(value.as_json())
+        case tuple():
+            return [*map(plain, value)]
+    return value
 
 
 def layer_of(entry: Mapping[str, Any], arrays: Arrays, kind: Kind) -> Any:
