@@ -10,6 +10,7 @@ from benchmarks.graphs import graph
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.decay import FloatDecay
+from circulant.sim.kinds.depthwise import FloatDepthwise
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.gru import FloatGru
 from circulant.sim.kinds.linear import FloatLinear
@@ -229,14 +230,17 @@ def _cell(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: i
 
 
 def _window(rng: np.random.Generator, grid: Grid, *, pool: bool = False) -> Window:
-    """A window that fits the padded image; its padding may reach the kernel, and its stride skip pixels."""
-    kernel, stride, padding = [], [], []
+    """A window that fits the padded image; its padding may reach the kernel, its stride skip pixels, and that of a
+    convolution have gaps."""
+    kernel, stride, padding, gaps = [], [], [], []
     for size in grid:
         kernel.append(int(rng.integers(1, 5)))
         least = max(0, -(-(kernel[-1] - size) // 2))  # That the kernel fits.
         padding.append(max(least, int(rng.integers(0, kernel[-1] // 2 + 1 if pool else 3))))
         stride.append(int(rng.integers(1, 4)))
-    return Window((kernel[0], kernel[1]), (stride[0], stride[1]), (padding[0], padding[1]))
+        most = (size + 2 * padding[-1] - 1) // max(1, kernel[-1] - 1)
+        gaps.append(1 if pool else int(rng.integers(1, max(1, min(3, most)) + 1)))
+    return Window((kernel[0], kernel[1]), (stride[0], stride[1]), (padding[0], padding[1]), (gaps[0], gaps[1]))
 
 
 def _conv(rng: np.random.Generator, name: str, channels: int, outputs: int, grid: Grid, window: Window) -> Any:
@@ -247,7 +251,8 @@ def _conv(rng: np.random.Generator, name: str, channels: int, outputs: int, grid
 
 
 def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> list[Stage]:
-    """Convolutions, with poolings, scales and residual sums between them; then vectors, or steps where ``rows``."""
+    """Convolutions, with poolings, scales, residual sums and depthwise ones between them; then vectors, or steps where
+    ``rows``."""
     layers: list[Stage] = []
     for n in range(int(rng.integers(1, 4))):
         outputs, window = int(rng.integers(1, 9)), _window(rng, grid)
@@ -262,6 +267,10 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
             layers.append(_scale(rng, f"scale{n}", channels))
         elif after < 0.7:
             layers.append(_residual(rng, f"sum{n}", channels, grid))
+        elif after < 0.9:
+            window = _window(rng, grid)
+            layers.append(_depthwise(rng, f"depthwise{n}", channels, grid, window))
+            grid = window.outputs("", grid)
     layers.append(FloatFlatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=rows))
     size = layers[-1].outputs
     if rows:
@@ -272,6 +281,11 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
         size = layers[-1].outputs
     layers.append(_linear(rng, "out", size, int(rng.integers(1, 9))))
     return layers
+
+
+def _depthwise(rng: np.random.Generator, name: str, channels: int, grid: Grid, window: Window) -> Any:
+    return FloatDepthwise(name, channels, grid, window, weights=rng.normal(0, 0.5, (window.positions, channels)),
+                          bias=rng.normal(0, 0.3, channels), relu=bool(rng.integers(2)))
 
 
 def _scale(rng: np.random.Generator, name: str, channels: int) -> Any:

@@ -1,5 +1,5 @@
 """Families beyond recurrent layers whose cycles are published, dense, for Vollo: perceptrons, temporal convolutions,
-WaveNet; period and latency, predicted, and played under Verilator with stalls against the golden model.
+WaveNet; and MLPerf Tiny's DS-CNN. Period and latency, predicted, and played under Verilator with stalls against golden.
 
 Published are cycles of the vendor's software model on a V80, without input and output, of dense matrices in bfloat16.
 Nobody here has measured them. Weights are random.
@@ -18,8 +18,12 @@ from circulant.sim.cosim import verify
 from circulant.sim.figures import floor
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.add import FloatAdd
+from circulant.sim.kinds.conv import FloatConv
+from circulant.sim.kinds.depthwise import FloatDepthwise
+from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.kinds.norm import FloatNorm
+from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.kinds.product import FloatProduct
 from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.kinds.taps import FloatTaps
@@ -28,7 +32,7 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
-from circulant.sim.shape.window import Flow
+from circulant.sim.shape.window import Flow, Grid, Window
 
 __all__ = ["FAMILIES", "Plan", "Report", "Row", "measure", "model"]
 
@@ -98,26 +102,50 @@ class _Family:
         for _ in range(layers):
             source = self.linear(source, size, size)
 
+    def window(self, source: str, channels: tuple[int, int], grid: Grid, window: Window, k: int) -> str:
+        inputs, outputs = channels
+        weight = self._rng.normal(0, 1 / np.sqrt(inputs * window.positions), (
+            window.positions, -(-outputs // k), -(-inputs // k), k))
+        return self.take(FloatConv(f"c{len(self.nodes)}", inputs, outputs, grid=grid, window=window, weight=weight,
+                                   bias=self._rng.normal(0, 0.1, outputs), relu=True), source)
 
-FAMILIES: dict[str, tuple[str, tuple[int, ...], int, bool, int]] = {
-    **{f"mlp-{layers}x{size}": ("perceptron", (layers, size), size, False, vollo)
+    def separable(self, channels: int) -> None:
+        """Blocks in the 1 × 1 parts alone."""
+        first = Window((10, 4), (2, 2), (5, 1))
+        source, grid = self.window("x", (1, channels), (49, 10), first, 1), first.outputs("x", (49, 10))
+        for n in range(4):
+            weights = self._rng.normal(0, 1 / 3, (9, channels))
+            apart = self.take(FloatDepthwise(f"d{n}", channels, grid, Window((3, 3), padding=(1, 1)), weights=weights,
+                                             bias=self._rng.normal(0, 0.1, channels), relu=True), source)
+            source = self.window(apart, (channels, channels), grid, Window((1, 1)), self.block)
+        mean = self.take(FloatPool("mean", channels, grid, Window(grid), "average"), source)
+        flat = self.take(FloatFlatten("flat", channels, (1, 1), "pixels"), mean)
+        self.take(FloatLinear("out", channels, 12, self._rng.normal(0, 1 / 8, (12, channels, 1)), np.zeros(12)), flat)
+
+
+FAMILIES: dict[str, tuple[str, tuple[int, ...], Flow, int | None]] = {
+    **{f"mlp-{layers}x{size}": ("perceptron", (layers, size), Flow(size), vollo)
        for layers, size, vollo in ((2, 512, 205), (4, 512, 352), (3, 1024, 701))},
-    **{f"tcn-3x{channels}": ("tcn", (channels,), 1, True, vollo)
+    **{f"tcn-3x{channels}": ("tcn", (channels,), Flow(1, sequence=True), vollo)
        for channels, vollo in ((128, 283), (256, 375), (512, 506))},
-    **{f"causal-4x{channels}-{kernel}": ("causal", (channels, kernel), channels, True, vollo)
+    **{f"causal-4x{channels}-{kernel}": ("causal", (channels, kernel), Flow(channels, sequence=True), vollo)
        for channels, kernel, vollo in ((64, 8, 475), (64, 32, 475), (64, 64, 475), (256, 32, 613))},
-    **{f"wavenet-{hidden}": ("wavenet", (hidden,), 1, True, vollo)
+    **{f"wavenet-{hidden}": ("wavenet", (hidden,), Flow(1, sequence=True), vollo)
        for hidden, vollo in ((192, 845), (384, 1020))},
+    "ds-cnn": ("separable", (64,), Flow(1, (49, 10)), None),
 }
-"""By name how a `_Family` grows, with which sizes, values of its input, whether steps come, and Vollo's cycles."""
+"""By name how a `_Family` grows, with which sizes, the flow of its input, and Vollo's cycles where it has any."""
+
+FEWER = {"ds-cnn": 342}
+"""Multipliers at the most of what runs on small devices."""
 
 
 def model(name: str, block: int) -> Model:
     """A family's model with random weights."""
-    grow, sizes, inputs, sequence, _ = FAMILIES[name]
-    family = _Family(block)
+    grow, sizes, flow, _ = FAMILIES[name]
+    family, shape = _Family(block), (flow.size, *flow.grid) if flow.grid else ()
     getattr(family, grow)(*sizes)
-    return Model(name.replace("-", "_"), (Input("x", Flow(inputs, sequence=sequence)),), tuple(family.nodes),
+    return Model(name.replace("-", "_"), (Input("x", flow, shape),), tuple(family.nodes),
                  (family.nodes[-1].layer.name,))
 
 
@@ -138,7 +166,7 @@ class Row:
     family: str
     shape: str
     block: int
-    vollo_v80: int
+    vollo_v80: int | None
     floor_cycles: int
     refused: str = ""
     multipliers: int | None = None
@@ -158,7 +186,7 @@ class Row:
         if self.mismatches is None:
             return planned
         return (f"{planned}; period {self.period:g}, latency {self.latency_spaced:g} measured, {self.mismatches} "
-                f"mismatches in {self.words} words; Vollo {self.vollo_v80}")
+                f"mismatches in {self.words} words{f'; Vollo {self.vollo_v80}' if self.vollo_v80 else ''}")
 
 
 @dataclass(frozen=True)
@@ -192,7 +220,9 @@ def measure(names: Sequence[str] = (), blocks: Sequence[int] = (8, 16), *, multi
 
 def _row(name: str, block: int, *, multipliers: int, levels: int, steps: int) -> Row:
     made, vollo, played = model(name, block), FAMILIES[name][-1], max(steps, 8)
-    shape = (2, played, made.flow.size) if made.sequence else (2 * played, made.flow.size)
+    multipliers = min(multipliers, FEWER.get(name, multipliers))
+    shape = (2, played, made.flow.size) if made.sequence else (8, *made.shape) if made.shape else (
+        2 * played, made.flow.size)
     x = np.random.default_rng(1).normal(0, 0.5, shape)
     network = quantize(made, x, weight_bits=12, activation_bits=16)
     found = Row(name.split("-")[0], name, block, vollo,

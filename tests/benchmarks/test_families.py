@@ -3,11 +3,13 @@ import numpy as np
 import pytest
 
 from benchmarks import families
+from circulant.sim.shape.window import Flow
 
 
 @pytest.mark.parametrize(("name", "kinds"), [
     ("mlp-4x512", {"linear": 4}), ("tcn-3x128", {"taps": 6, "linear": 7, "add": 3}),
     ("causal-4x64-8", {"norm": 4, "taps": 4, "linear": 4, "add": 4}),
+    ("ds-cnn", {"conv": 5, "depthwise": 4, "pool": 1, "flatten": 1, "linear": 1}),
     ("wavenet-192", {"taps": 4, "linear": 14, "slice": 8, "activation": 8, "product": 4, "add": 4})])
 def test_a_family_has_its_layers(name, kinds):
     made = [node.layer.kind for node in families.model(name, 8).nodes]
@@ -27,8 +29,16 @@ def test_a_convolution_sees_earlier_steps_alone():
     assert seen[28] and not seen[29:].any()  # Two convolutions of three steps, 1, 2 and 4 apart.
 
 
+def test_the_separable_network_has_few_multipliers_and_no_published_cycles(monkeypatch):
+    monkeypatch.setitem(families.FAMILIES, "ds-cnn", ("separable", (8,), *families.FAMILIES["ds-cnn"][2:]))
+    monkeypatch.setitem(families.FEWER, "ds-cnn", 24)
+    row, = families.measure(["ds-cnn"], [8], simulate=False).rows
+    assert 12 < row.multipliers <= 24 and row.vollo_v80 is None
+    assert row.floor_cycles <= row.predicted.period <= 1.6 * row.floor_cycles
+
+
 def test_a_row_is_planned_and_played(monkeypatch):
-    monkeypatch.setitem(families.FAMILIES, "tcn-small", ("tcn", (8,), 1, True, 99))
+    monkeypatch.setitem(families.FAMILIES, "tcn-small", ("tcn", (8,), Flow(1, sequence=True), 99))
     row, = families.measure(["tcn-small"], [4], multipliers=100, simulate=False).rows
     assert row.floor_cycles > 0 and row.multipliers <= 100 and row.mismatches is None and "planned" in row.text
     played, = families.measure(["tcn-small"], [4], multipliers=100, steps=12).rows

@@ -17,11 +17,12 @@ def test_the_draws_cover_kinds_geometry_and_options():
     assert [each.kind for each in drawn[:7]] == list(KINDS)
     layers = [layer for each in drawn for layer in each.model.layers]
     assert {layer.kind for layer in layers} == {
-        "linear", "gru", "lstm", "reverse", "concat", "conv", "pool", "flatten", "scale", "activation", "add",
-        "over_time"}
+        "linear", "gru", "lstm", "reverse", "concat", "conv", "depthwise", "pool", "flatten", "scale", "activation",
+        "add", "over_time"}
     windows = [layer.window for layer in layers if layer.kind == "conv"]
     assert any(window.sees_padding_alone for window in windows)
     assert any(max(window.stride) > max(window.kernel) for window in windows)
+    assert any(max(window.dilation) > 1 for window in windows)
     assert any(1 in layer.grid for layer in layers if layer.kind == "conv")
     assert {each.streams for each in drawn} == {1, 2, 3}
     assert {each.argmax for each in drawn} == {True, False}
