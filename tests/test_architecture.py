@@ -340,10 +340,10 @@ LINES = {
     "sim": 17_300,
     "hw": 23_900,
     "boards": 7_500,
-    "benchmarks": 9_310,
+    "benchmarks": 9_370,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_060,
+    "tests": 53_080,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
