@@ -19,7 +19,7 @@ from circulant.hw.plan.passes import Ladder, ladder, useful
 from circulant.hw.plan.passing import Cycles, forked, latencies, passing
 from circulant.hw.plan.shared.cost import period
 from circulant.hw.stream.link import values
-from circulant.hw.unit import Site, inputs, unelaborated, wired
+from circulant.hw.unit import Site, inputs, placed, unelaborated, unit
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT, Stage
 from circulant.sim.kinds.linear import Linear
@@ -77,7 +77,10 @@ def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bo
          not any(isinstance(each, Linear) for each in network.stages))) if found), "")
     if why and blocks != AUTO:
         raise Refusal(f"hardware.beat_blocks must be 1 or {AUTO} where {why}, not {blocks}; leave it out")
-    return (1,) if why else BEATS if blocks == AUTO else (blocks,)
+    if why or blocks != AUTO:
+        return (1 if why else blocks,)
+    most = max(max(each.product.weights.shape[:2]) for each in network.stages if isinstance(each, Linear))
+    return tuple(n for n in BEATS if n < 2 * most)
 
 
 def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[list[Ladder]], list[Plan]],
@@ -91,14 +94,15 @@ def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[
     if widths.tried == (1,):
         return separate(list(ladders))
     best: tuple[tuple[float, ...], list[Plan]] | None = None
+    sizes = _Sizes(network)
     for blocks in widths.tried:
         wide = [_wide_ladder(layer, blocks, widths.levels) if isinstance(layer, Linear) and blocks > 1 else each
                 for layer, each in zip(network.stages, ladders, strict=True)]
         made = separate(wide)
         for longer in LONGER if widths.product and blocks > 1 else (1,):
             bound = int(max(each.cycles for each in made) * longer)
-            plans = made if blocks == 1 else joined_plans(network, _soonest(network, made, widths, bound, blocks))
-            late = latencies(network, plans, _block_sizes(network, plans))["latency_spaced"]
+            plans = made if blocks == 1 else _with_joins(sizes, _soonest(sizes, made, widths, bound, blocks))
+            late = latencies(network, plans, sizes(plans))["latency_spaced"]
             cycles = max(each.cycles for each in plans)
             key = (cycles * late,) if widths.product and late else (cycles, late or 0)
             if best is None or key < best[0]:
@@ -109,11 +113,16 @@ def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[
 
 def joined_plans(network: Network, plans: list[Plan]) -> list[Plan]:
     """The plans with the cycles of joins, which pass a block in each."""
+    return _with_joins(_Sizes(network), plans)
+
+
+def _with_joins(sizes: "_Sizes", plans: list[Plan]) -> list[Plan]:
+    network = sizes.network
     if network.arrangement.chain:
         return plans
     return [replace(plan, cycles=-(-stage.outputs // gives))
             if isinstance(plan, StreamPlan) and getattr(stage, "joins", False) else plan
-            for stage, (_, gives), plan in zip(network.stages, _block_sizes(network, plans), plans, strict=True)]
+            for stage, (_, gives), plan in zip(network.stages, sizes(plans), plans, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -150,14 +159,33 @@ def _planned(layer: Linear, shape: ArrayShape, spacing: tuple[int, int, int] = I
     return LayerPlan(shape, 0, shape.multipliers(layer.product.block_size), vector_cycles(layer, shape), spacing)
 
 
-def _block_sizes(network: Network, plans: Sequence[Plan]) -> list[tuple[int, int]]:
-    """Values of a block that comes and of one that leaves, stage by stage."""
-    with unelaborated():
-        return [(values(inputs(unit)[0]), values(unit.o))
-                for unit in wired(network.arrangement, plans, Site(steps=2))]
+class _Sizes:
+    """The values of a block that comes to each stage and of one that leaves it, of units that are made once."""
+
+    def __init__(self, network: Network) -> None:
+        self.network, self._known = network, dict[tuple[object, ...], tuple[tuple[int, int], Plan]]()
+
+    def __call__(self, plans: Sequence[Plan]) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+
+        def add(layer: Stage, plan: Plan, here: Site) -> int:
+            key = id(layer), id(plan), here
+            if key not in self._known:
+                with unelaborated():
+                    self._known[key] = _sizes(layer, plan, here), plan
+            found.append(self._known[key][0])
+            return found[-1][1]
+
+        placed(self.network.arrangement, plans, Site(steps=2), add)
+        return found
 
 
-def _soonest(network: Network, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int) -> list[Plan]:
+def _sizes(layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
+    made = unit(layer, plan, here)
+    return values(inputs(made)[0]), values(made.o)
+
+
+def _soonest(sizes: _Sizes, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int) -> list[Plan]:
     """The plans with arrays, orders of products and widths that give the results of a sample sooner, each layer in turn
     with what comes to it from those before. Unchanged where it is not known when blocks come.
 
@@ -165,21 +193,21 @@ def _soonest(network: Network, plans: Sequence[Plan], widths: Widths, bound: int
         bound: of the period.
         blocks: of a beat at the most.
     """
-    plans = list(plans)
+    network, plans = sizes.network, list(plans)
     left = sum(isinstance(each, LayerPlan | ValuesPlan) for each in plans)
     for at, layer in enumerate(network.stages):
         plan, sources = plans[at], network.arrangement.sources[at]
         if len(sources) > 1 or not isinstance(plan, LayerPlan | ValuesPlan):
             continue
-        sizes = _block_sizes(network, plans)
-        found = passing(network, plans, sizes)
+        each = sizes(plans)
+        found = passing(network, plans, each)
         if found is None:
             return plans
         spare = (widths.multipliers - sum(each.multipliers for each in plans)) // left + plan.multipliers
         left -= 1
         source = sources[0]
         size = network.stages[source].outputs if source > INPUT else network.inputs[INPUT - source].flow.size
-        k = sizes[source][1] if source > INPUT else sizes[at][0]
+        k = each[source][1] if source > INPUT else each[at][0]
         coming = _Coming(found[source].leaves if source > INPUT else list(range(1 - -(-size // k), 1)), size, k)
         if isinstance(plan, ValuesPlan):
             plans[at] = _widest(layer, plan, coming, spare)

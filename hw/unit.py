@@ -5,7 +5,7 @@ what is foreseen of a design, its images and its Verilog come from one and the s
 """
 import gc
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -24,8 +24,8 @@ from circulant.sim.golden.stages import INPUT, Stage, Stages, flows
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow
 
-__all__ = ["FLYING", "SLACK", "Site", "Timed", "Unit", "chain", "heeds_marks", "inputs", "loadable", "unelaborated",
-           "unit", "wired"]
+__all__ = ["FLYING", "SLACK", "Site", "Timed", "Unit", "chain", "heeds_marks", "inputs", "loadable", "placed",
+           "unelaborated", "unit", "wired"]
 
 
 MOST = 1 << 22
@@ -154,6 +154,21 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
     Parameters:
         site: that of a unit that takes the input; those behind it take its blocks, and what it ``gives`` side by side.
     """
+    found: list[Unit] = []
+
+    def add(layer: Stage, plan: Plan, here: Site) -> int:
+        found.append(unit(layer, plan, here))
+        for place, waits in enumerate(stages.waiting(len(found) - 1)):
+            if waits:
+                found[-1].depths[place] += here.count * -(-layer.sizes[place] // values(inputs(found[-1])[place]))
+        return values(found[-1].o)
+
+    placed(stages, plans, site, add)
+    return found
+
+
+def placed(stages: Stages, plans: Sequence[Plan], site: Site, size: Callable[[Stage, Plan, Site], int]) -> None:
+    """Call ``size`` for each of the stages, with its surroundings, for the values of a block that leaves it."""
     def single(flow: Flow) -> bool:
         return flow.grid is None and not flow.sequence
 
@@ -163,20 +178,17 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
         if (count := _count(stages.come[n], site)) * kept > MOST:
             raise Refusal(f"Layer {layer.name!r} must keep a whole sample of at most {MOST:,} values until the rest "
                           f"comes, not {count} x {kept}; use it behind a pooling, or lower hardware.max_steps")
-    found: list[Unit] = []
+    gives: list[int] = []
     for n, (layer, plan, sources) in enumerate(zip(stages.each, plans, stages.sources, strict=True)):
         readers = stages.readers(n)
-        sizes = [values(found[source].o) for source in sources if source > INPUT]
+        sizes = [gives[source] for source in sources if source > INPUT]
         here = replace(site, wanted=wanted(stages, n, plans), k=min(sizes, default=getattr(layer, "block", site.k)),
                        pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1,
                        single=single(stages.come[n]), count=_count(stages.come[n], site),
                        beside=tuple(stages.beside(n)) if len(sources) > 1 else (),
                        marked=(site.marked and (not readers or n in stages.outputs)) or any(
                            heeds_marks(stages.each[each], single=single(stages.come[each])) for each in readers))
-        found.append(unit(layer, plan, here))
-        for place in (place for place, waits in enumerate(stages.waiting(n)) if waits):
-            found[-1].depths[place] += here.count * -(-layer.sizes[place] // values(inputs(found[-1])[place]))
-    return found
+        gives.append(size(layer, plan, here))
 
 
 def _count(flow: Flow, site: Site) -> int:

@@ -116,6 +116,8 @@ class LayerPlan:
     sharing: Sharing | None = None
     repeats: tuple[int, int] | None = None
     _programs: dict[int, tuple[Simple, Program]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    results: dict[tuple[int, ...], list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Cycles in which results leave, by those in which an input comes, played once; from the last of these on."""
 
     @property
     def lanes(self) -> int:
@@ -143,6 +145,7 @@ class LayerPlan:
         """The same plan with other cycles; the programs stay."""
         found = replace(self, cycles=cycles)
         found._programs.update(self._programs)
+        found.results.update(self.results)
         return found
 
 

@@ -161,10 +161,13 @@ def with_array(kind: type[object]) -> None:
                       lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
 
     def behind_input(layer: Simple, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
-        own = plan.alone(layer)
-        if plan.schedule is not InputFirst:
-            return arriving_results(own, comes)
-        return [comes[-1] + cycle for cycle in sample_results([own], [plan.elements])]
+        early = plan.schedule is not InputFirst
+        key = (id(layer), *(come - comes[-1] for come in comes if early))
+        if key not in plan.results:
+            own = plan.alone(layer)
+            plan.results[key] = arriving_results(own, key[1:]) if early else [
+                *sample_results([own], [plan.elements])]
+        return [comes[-1] + cycle for cycle in plan.results[key]]
 
     ladder.register(kind, useful_ones)
     leaving.register(kind, behind_input)
