@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks import hostile, paces
 from benchmarks.draw import Drawn, draw, draw_graph
 from benchmarks.networks import affordable
+from circulant.hw.beats import AUTO
 from circulant.hw.c import Emulator
 from circulant.sim.cosim import icarus, verify
 from circulant.sim.cosim.build import build
@@ -22,6 +23,7 @@ from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import played_of
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.linear import Linear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -32,6 +34,9 @@ EXACT, REFUSED, FAILED = "exact", "refused", "failed"
 
 MOMENTS, PATIENCE = 30, 20_000
 """Moments of resets in a graph, and cycles without a beat after which one stands still."""
+
+BEATS = 1, 2, AUTO, 4
+"""Blocks of a beat, by the seed of a graph with a fully connected layer."""
 
 IN_C = ("perceptron", "recurrent")
 """Kinds of models that the C target takes."""
@@ -128,7 +133,9 @@ def graph_trial(seed: int, *, four_state: bool) -> Trial:
             wrong += int((Emulator(network).run_integers(vectors.inputs) != vectors.outputs).sum())
             compared.append("C")
         with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as folder:
-            where = affordable(network, drawn.multipliers, 1).write(Path(folder) / "design")
+            wide = any(isinstance(each, Linear) for each in network.stages)
+            design = affordable(network, drawn.multipliers, 1, beat_blocks=BEATS[seed % len(BEATS)] if wide else 1)
+            where = design.write(Path(folder) / "design")
             if four_state:
                 wrong += icarus.run(where, vectors).mismatches
                 compared.append("Icarus")

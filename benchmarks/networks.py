@@ -79,12 +79,13 @@ def draw(seed: int) -> Drawn:
     raise AssertionError("None of the widths fits")
 
 
-def affordable(network: Network, multipliers: int, streams: int, max_steps: int = STEPS) -> Design:
+def affordable(network: Network, multipliers: int, streams: int, max_steps: int = STEPS, *,
+               beat_blocks: int = 1) -> Design:
     """With the first budget, from one on and twice as large each time, that suffices."""
     while True:
         try:
             return generate(network, multipliers=multipliers, streams=streams, max_steps=max_steps,
-                            objective="throughput")
+                            objective="throughput", beat_blocks=beat_blocks)
         except Refusal as refusal:
             if "needs at least" not in str(refusal):
                 raise
