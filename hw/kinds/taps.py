@@ -13,7 +13,7 @@ from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
-from circulant.hw.plan.latency import accepted, leaving_to
+from circulant.hw.plan.latency import kept_back, leaving_to
 from circulant.hw.plan.passes import Ladder, ladder
 from circulant.hw.plan.stream_plan import stream_plan, without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay
@@ -161,10 +161,10 @@ def _(layer: Taps, plan: StreamPlan, comes: list[int], k: int, wanted: int) -> l
     return [cycle + TapsLayer.latency for cycle in _moves(layer, comes, k, wanted)]
 
 
-@accepted.register
+@kept_back.register
 def _(layer: Taps, comes: list[int], k: int, wanted: int) -> int:
     """A block waits while older taps leave that are not early."""
-    return _moves(layer, comes, k, wanted)[-1]
+    return _moves(layer, comes, k, wanted)[-1] - comes[-1]
 
 
 @stream_plan.register

@@ -14,7 +14,7 @@ from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.shape.kinds import within
 
-__all__ = ["accepted", "held_up", "leaving", "leaving_to", "reblocked", "sample_latencies", "sample_latency",
+__all__ = ["held_up", "kept_back", "leaving", "leaving_to", "reblocked", "sample_latencies", "sample_latency",
            "through"]
 
 def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Latencies:
@@ -85,7 +85,7 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
     left = _through(network, plans, blocks, len(sharing), cycles)
     if left is None:
         return None
-    return left[-1] if sharing else left[-1] - accepted(
+    return left[-1] if sharing else left[-1] - kept_back(
         network.stages[0], cycles, blocks[0][0], wanted(network.arrangement, 0, plans))
 
 
@@ -155,6 +155,7 @@ def leaving_to(layer: Stage, plan: Plan, comes: list[int], k: int, wanted: int) 
 
 
 @singledispatch
-def accepted(layer: Stage, comes: list[int], k: int, wanted: int) -> int:
-    """The cycle in which a layer takes the last block of an input whose blocks are shown in these; see `leaving_to`."""
-    return comes[-1]
+def kept_back(layer: Stage, comes: list[int], k: int, wanted: int) -> int:
+    """Cycles for which a layer lets the last block of an input wait, whose blocks are shown in these; see
+    `leaving_to`."""
+    return 0

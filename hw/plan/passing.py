@@ -10,7 +10,7 @@ from functools import singledispatch
 from math import ceil
 
 from circulant.hw.array.plans import Plan, streams_of, wanted
-from circulant.hw.plan.latency import accepted, held_up, leaving_to, sample_latencies
+from circulant.hw.plan.latency import held_up, kept_back, leaving_to, sample_latencies
 from circulant.sim.design import Latencies
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import HELD, INPUT
@@ -44,9 +44,11 @@ def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[in
     if network.many or network.arrangement.chain:
         return sample_latencies(network, plans, blocks)
     found = passing(network, plans, blocks)
-    spaced = None if found is None else found[-1].leaves[-1] - max((
-        accepted(network.stages[at], found[at].comes[0], blocks[at][0], wanted(network.arrangement, at, plans))
-        for at in network.arrangement.readers(INPUT) if not found[at].turns), default=0)
+    readers = network.arrangement.readers(INPUT)
+    k = min(blocks[at][0] for at in readers)  # Behind a converter nothing keeps the input itself back.
+    spaced = None if found is None else found[-1].leaves[-1] - max(
+        kept_back(network.stages[at], found[at].comes[0], k, wanted(network.arrangement, at, plans))
+        if blocks[at][0] == k else 0 for at in readers)
     stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out.
     return {"latency_spaced": spaced, "latency_contiguous": spaced if stepwise else None}
 
