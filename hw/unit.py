@@ -160,7 +160,8 @@ def wired(stages: Stages, plans: Sequence[Plan], site: Site) -> list[Unit]:
         found.append(unit(layer, plan, here))
         for place, waits in enumerate(stages.waiting(len(found) - 1)):
             if waits:
-                found[-1].depths[place] += here.count * -(-layer.sizes[place] // values(inputs(found[-1])[place]))
+                sizes: Sequence[int] = getattr(layer, "sizes", ())
+                found[-1].depths[place] += here.count * -(-sizes[place] // values(inputs(found[-1])[place]))
         return values(found[-1].o)
 
     placed(stages, plans, site, add)
