@@ -70,6 +70,7 @@ COMMANDS = OnDemand({
     "demo": "circulant.board_commands:demo",
     "asic": "circulant.asic_command:asic",
     "estimate": "circulant.estimate.command:estimate",
+    "partition": "circulant.partition.command:partition",
     "compare": "circulant.report.command:compare",
     "share": "circulant.share:share",
     "check": "circulant.share:check",
@@ -103,6 +104,7 @@ def cli() -> None:
     circulant run --set model.hidden=32    the same with a smaller network
     circulant report runs/digits-gru       a single step of a run
     circulant estimate RUN --device NAME   resources on an FPGA, in about a second
+    circulant partition RUN --chips 2      designs for several chips
     circulant build ulx3s-85f RUN          a bitstream for a board, with open tools
     circulant asic RUN --library sky130hd  standard cells: area, clock, energy
     circulant data fsdd                    sizes and classes of a data set

@@ -54,8 +54,8 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "share sweep explore estimate faults inspection commands board_commands asic_command onnx_import cli "
-                 "__main__",
+                 "share sweep explore estimate faults partition inspection commands board_commands asic_command "
+                 "onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
                      "vectors golden configuration registers error quantize design exercise cosim",
@@ -335,15 +335,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_130,
+    "circulant": 10_260,
     "training": 14_550,
     "sim": 17_300,
     "hw": 23_900,
     "boards": 7_500,
-    "benchmarks": 9_370,
+    "benchmarks": 9_530,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_080,
+    "tests": 53_240,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from benchmarks import chips as several
 from benchmarks import cnn, designs, families, stacks
 from benchmarks.commands.group import as_json, main, note, show
 
@@ -44,6 +45,22 @@ def _generation(path: str | None, names: tuple[str, ...], against: Path | None, 
 def _cnn(path: str | None, **options: Any) -> None:
     """A network over images: accuracy, cycles of an image under Verilator, utilisation."""
     show(cnn.measure(**options), path)
+
+
+@main.command("chips", epilog="Example: python -m benchmarks chips --work 2 --json -")
+@click.option("--work", "works", multiple=True, type=click.IntRange(1, len(several.WORKS)),
+              help="Only this one, by its number; may be given several times.")
+@click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
+@click.option("--steps", default=60, show_default=True, help="Of each sequence that is played.")
+@click.option("--bits", default=64, show_default=True, help="Of a word of a link.")
+@click.option("--latency", default=20, show_default=True, help="Cycles of a link.")
+@as_json
+def _chips(path: str | None, **options: Any) -> None:
+    """Networks over several chips: what the search finds, predicted and under Verilator, and the papers' baselines."""
+    figures = several.measure(**options, note=note)
+    show(dict(figures), path)
+    if any(row["mismatches"] for row in figures["rows"]):
+        raise SystemExit(1)
 
 
 @main.command("stacks", epilog="Example: python -m benchmarks stacks --levels 6 --predict --json -")

@@ -108,6 +108,10 @@ class Costs:
                                   [rung_cycles(each) for each in found.rungs])
         return self._ladders[key]
 
+    def wait(self, name: str, blocks: int) -> int:
+        """Cycles that a share with a state waits for the others, about."""
+        return EXCHANGE + 2 * self.cluster.link.latency if blocks and hasattr(self.nodes[name].layer, "gates") else 0
+
     def shares(self, placement: Placement) -> Iterator[tuple[int, str, int]]:
         """(chip, layer, its block rows there or 0 for all)."""
         for name, place in placement.items():
@@ -168,9 +172,8 @@ class Costs:
         most = max(len(multipliers) for multipliers, _ in each)
         costs, cycles = np.full((1, len(each), most), FULL), np.zeros((1, len(each), most), np.int64)
         for n, ((multipliers, taken), (name, blocks)) in enumerate(zip(each, mine, strict=True)):
-            waits = blocks and hasattr(self.nodes[name].layer, "gates")
-            wait = EXCHANGE + 2 * self.cluster.link.latency if waits else 0
-            costs[0, n, :len(multipliers)], cycles[0, n, :len(taken)] = multipliers, np.array(taken) + wait
+            costs[0, n, :len(multipliers)] = multipliers
+            cycles[0, n, :len(taken)] = np.array(taken) + self.wait(name, blocks)
         chosen, left = shares(costs, cycles, np.array([chip.multipliers]))
         return inf if left[0] < 0 else float(max(cycles[0, n, at] for n, at in enumerate(chosen[0])))
 
@@ -213,10 +216,11 @@ class _State:
     loads: tuple[float, ...]
     words: dict[tuple[int, int], int]
     done: dict[str, float]
+    steps: float  # Cycles of a step of divided layers with a state, at the least.
 
     def rank(self, goal: Goal, multipliers: Sequence[float]) -> tuple[float, float, int]:
         busy = [load / each for load, each in zip(self.loads, multipliers, strict=True)]
-        period = max([*busy, *self.words.values()])
+        period = max([*busy, *self.words.values(), self.steps])
         return goal.of(period, max(self.done.values())), sum(each * each for each in busy), sum(self.words.values())
 
 
@@ -227,7 +231,7 @@ def _program(costs: Costs, places: Callable[[str], list[Place]], rank: Callable[
     alike = [min(m for m in range(n + 1) if cluster.chips[m].multipliers == cluster.chips[n].multipliers)
              for n in range(len(multipliers))]
     last = {source: n for n, node in enumerate(network.nodes) for source in node.sources}
-    states = [_State({}, (0.0,) * len(multipliers), {}, {})]
+    states = [_State({}, (0.0,) * len(multipliers), {}, {}, 0.0)]
     for n, node in enumerate(network.nodes):
         found: dict[Any, tuple[Any, _State]] = {}
         for state in states:
@@ -269,7 +273,10 @@ def _with(costs: Costs, state: _State, node: Node, place: Place) -> _State:
                 for source, moved in zip(node.sources, moves, strict=True))
     share = sum(costs.cluster.chips[n].multipliers for n in place.chips)
     done = {**state.done, node.name: start + (FILL if costs.work[node.name] else 1) + costs.work[node.name] / share}
-    return _State(placement, tuple(loads), words, done)
+    steps = max(costs.wait(node.name, blocks) + costs.work[node.name] * blocks / total
+                / costs.cluster.chips[chip].multipliers for chip, blocks in zip(
+                    place.chips, place.blocks or (0,), strict=True))
+    return _State(placement, tuple(loads), words, done=done, steps=max(state.steps, steps))
 
 
 def best(costs: Costs, *, divided: bool = True) -> list[Placement]:
@@ -285,6 +292,8 @@ def best(costs: Costs, *, divided: bool = True) -> list[Placement]:
         places = {name: [place for place in candidates(costs, name, [everyone], weights) if divided or place.whole]
                   for name in costs.nodes}
         found = _program(costs, places.__getitem__, _by_goal(costs))
+        if divided:  # What is ranked behind shares may be planned before them.
+            found += _program(costs, lambda name: [each for each in places[name] if each.whole], _by_goal(costs))
     else:
         found = _halved(costs, weights, divided)
     ranked = sorted(((costs.cost(each), n, each) for n, each in enumerate(found)), key=lambda each: each[:2])

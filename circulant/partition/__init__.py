@@ -1,0 +1,1 @@
+"""The command ``circulant partition``: a network over several chips."""

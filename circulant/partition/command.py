@@ -1,0 +1,123 @@
+"""The command ``circulant partition``: the place of each layer on several chips, their designs, all of them played."""
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from circulant.arguments import JSON, RUNS, say
+from circulant.boards.device import device
+from circulant.completion import device_names
+from circulant.exits import WRONG
+from circulant.experiment import DEFAULT
+from circulant.extras import extras
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+
+__all__ = ["partition"]
+
+FOLDER = "chips"
+"""The folder of the chips in that of a run."""
+
+SAMPLES = 4
+"""Test samples that are played."""
+
+T = TypeVar("T")
+
+
+@click.command(short_help="Divide a network over several chips",
+               epilog="docs/chips.md goes from a run to two chips, and says what is not divided.")
+@click.argument("folder", metavar="[RUN]", required=False, type=click.Path(path_type=Path, file_okay=False),
+                default=RUNS / DEFAULT)
+@click.option("--chips", type=int, default=2, show_default=True, metavar="N", help="How many chips there are.")
+@click.option("--device", "parts", multiple=True, metavar="NAME", shell_complete=device_names,
+              help="FPGA of all chips, or of each by repetition.")
+@click.option("--multipliers", multiple=True, type=int, metavar="N",
+              help="Multipliers of all chips, or of each by repetition.  [default: the DSP blocks of the device]")
+@click.option("--link", default="64,20", show_default=True, metavar="BITS,LATENCY",
+              help="Bits of a word, of which one goes in a cycle, and cycles from pins to pins.")
+@click.option("--topology", default="all", show_default=True, metavar="NAME", help="all, line or ring.")
+@click.option("--latency", "weight", type=click.FloatRange(0), default=0.0, show_default=True, metavar="WEIGHT",
+              help="Weight of the spaced latency beside that of the period, 1.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Folder of the designs.  [default: chips in the run folder]")
+@click.option("--simulate", "simulates", is_flag=True,
+              help="Play all chips and their links under Verilator against the one-chip golden model.")
+@JSON
+def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tuple[int, ...], link: str, topology: str,
+              weight: float, out: Path | None, simulates: bool, as_json: bool) -> int:
+    """Choose the place of each layer, whole or by rows, and write a design for each chip.
+
+    A design has the chip's Verilog and images, and a manifest with its part and the hash of the whole network. The
+    folder "system" has all chips with models of their links, and the ports of the one-chip design.
+
+    \b
+    Example:
+      circulant partition runs/digits-gru --chips 2 --device LFE5U-25F --link 8,4
+      circulant partition runs/mine --multipliers 342 --multipliers 684 --simulate
+    """
+    with extras("circulant partition", "amaranth"):
+        from circulant.hw.chips.cluster import Chip, Cluster, Link
+        from circulant.hw.chips.folders import SYSTEM, generate_chips, read_chips
+        from circulant.hw.chips.search import Goal, search
+
+    network = Network.load(folder)
+    if not 1 <= chips <= 64:
+        raise Refusal(f"--chips must be from 1 to 64, not {chips}; give how many there are")
+    named, budgets = _each(chips, "--device", parts), _each(chips, "--multipliers", multipliers)
+    made = []
+    for n in range(chips):
+        held = device(named[n]) if named else None
+        if held is None and not budgets:
+            raise Refusal("Chips must have a budget, but none is given; name --device or --multipliers")
+        budget = budgets[n] if budgets else held.dsps if held else 0
+        made.append(Chip(f"chip{n}", budget, *(() if held is None else (held.family, held.dsps, held.block_rams))))
+    cluster = Cluster(tuple(made), Link(*_link(link)), topology)
+    found = search(network, cluster, Goal(1.0, weight))
+    where = out or folder / FOLDER
+    designs = generate_chips(found.planned)
+    designs.write(where)
+    timing = found.planned.timing
+    figures = {"folder": str(where), "places": found.lines(), "period": timing.period, "latency": timing.latency,
+               "estimates": list(timing.estimates),
+               "links": {f"chip{a} to chip{b}": words for (a, b), words in timing.links.items()},
+               "multipliers": {each.name: each.multipliers for each in designs.chips.values()}}
+    lines = [*found.lines(), f"period {timing.period:g} cycles, latency {timing.latency}"
+             + (f" (estimates: {', '.join(timing.estimates)})" if timing.estimates else ""), str(where)]
+    wrong = 0
+    if simulates:
+        from circulant.sim.cosim import verify
+
+        read_chips(where, network.hash)
+        played = verify(where / SYSTEM, Vectors.load(folder / "vectors.npz").first(SAMPLES))
+        wrong = played.mismatches
+        figures |= {"verification": played.as_json()}
+        lines.append(f"{played.words_compared:,} words compared, {wrong} differ; period {played.cycles_per_step:g}, "
+                     f"latency {played.latency_spaced:g} measured")
+    say(figures, as_json, *lines)
+    return WRONG if wrong else 0
+
+
+def _each(chips: int, option: str, given: Sequence[T]) -> list[T]:
+    """A value for each chip; none where none is given.
+
+    Raises:
+        Refusal: when there is neither one for all nor one for each.
+    """
+    if len(given) not in (0, 1, chips):
+        raise Refusal(f"{option} must be given once for all chips or once for each of the {chips}, not "
+                      f"{len(given)} times; repeat it as often")
+    return list(given) * (chips if len(given) == 1 else 1)
+
+
+def _link(text: str) -> tuple[int, int]:
+    """
+    Raises:
+        Refusal: when the text is not two numbers.
+    """
+    bits, _, latency = text.partition(",")
+    try:
+        return int(bits), int(latency or 0)
+    except ValueError:
+        raise Refusal(f"--link must be BITS,LATENCY, such as 64,20, not {text!r}; give both in numbers") from None

@@ -1,0 +1,43 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from circulant.cli import cli
+from circulant.sim.refusal import Refusal
+from tests.hw.chips.networks import data, pair
+
+
+@pytest.fixture
+def run(tmp_path):
+    pair().save(tmp_path)
+    pair().vectors(data(pair())).save(tmp_path / "vectors.npz")
+    return tmp_path
+
+
+def call(*arguments):
+    said = CliRunner().invoke(cli, ["partition", *map(str, arguments)], standalone_mode=False)
+    if said.exception is not None:
+        raise said.exception
+    return said.output
+
+
+def test_each_chip_gets_a_folder(run):
+    found = json.loads(call(run, "--multipliers", 100, "--link", "16,2", "--json"))
+    assert len(found["places"]) == 2 and found["period"] > 0 and sum(found["multipliers"].values()) <= 200
+    assert sorted(each.name for each in (run / "chips").iterdir()) == ["chip0", "chip1", "system"]
+    assert json.loads((run / "chips" / "chip0" / "manifest.json").read_text())["network"] == pair().hash
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (("--link", "0,3", "--multipliers", 99), "A link's bits must be from 1 to 1,024, not 0"),
+    (("--link", "wide", "--multipliers", 99), "--link must be BITS,LATENCY, such as 64,20, not 'wide'"),
+    ((), "Chips must have a budget, but none is given"),
+    (("--chips", 3, "--multipliers", 9, "--multipliers", 9), "once for each of the 3, not 2 times"),
+    (("--chips", 0, "--multipliers", 9), "--chips must be from 1 to 64, not 0"),
+    (("--multipliers", 2), "Some chips must hold a share of each layer"),
+    (("--multipliers", 99, "--topology", "star"), "A topology must be one of all, line, ring, not 'star'"),
+    (("--device", "LFE5U-99F"), "A device must be one of")])
+def test_what_cannot_be_is_refused(run, options, said):
+    with pytest.raises(Refusal, match=said):
+        call(run, *options)
