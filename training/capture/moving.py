@@ -55,6 +55,8 @@ class Mover(Maker):
             return repeated
         stream, sizes = self.streams[source], self.graph[source].sizes
         form = stream.form
+        if form.flow is not None and form.flow.grid and np.array_equal(places, np.arange(stream.order.size)):
+            return self.vector(source)  # All values of images, as a vector.
         fresh = form.flow is None and len(sizes) == places.ndim <= 2 and form.become(
             stream.order.reshape(sizes), images=False)
         if form.flow is not None and form.flow.grid and places.shape[1:] == sizes[1:]:

@@ -86,6 +86,12 @@ def test_steps_are_gated_by_what_all_of_them_make_but_not_by_another_input():
     assert kinds(model, torch.randn(8, 9, 5), torch.randn(8, 3)) == ["linear", "activation", "repeat", "product", "gru"]
 
 
+def test_an_image_beside_a_vector_is_flattened_by_no_matrix():
+    model = Net(lambda m, x: m.out(torch.cat((m.conv(x).squeeze(-1), m.fc(x.flatten(1))), 1)),
+                conv=nn.Conv1d(3, 150, 4), fc=nn.Linear(12, 5), out=nn.Linear(155, 2))
+    assert kinds(model, torch.randn(8, 3, 4)) == ["conv", "flatten", "linear", "flatten", "concat", "linear"]
+
+
 def test_steps_that_no_sequence_has_are_refused():
     model = Net(lambda m, x: m.decoder(m.encoder(x)[0][:, -1:].repeat(1, 4, 1))[0],
                 encoder=nn.GRU(5, 6, batch_first=True), decoder=nn.GRU(6, 3, batch_first=True))
