@@ -38,9 +38,8 @@ def test_a_vector_stands_at_each_step(name):
         return m.out(m.decoder(REPEATED[name](h[-1], y))[0])
 
     torch.manual_seed(0)
-    model = Net(run, encoder=nn.LSTM(5, 6, batch_first=True), decoder=nn.LSTM(6, 4, batch_first=True),
-                out=nn.Linear(4, 5))
-    assert kinds(model, torch.randn(8, 9, 5)) == ["lstm", "repeat", "lstm", "linear"]
+    lstms = {"encoder": nn.LSTM(5, 6, batch_first=True), "decoder": nn.LSTM(6, 4, batch_first=True)}
+    assert kinds(Net(run, out=nn.Linear(4, 5), **lstms), torch.randn(8, 9, 5)) == ["lstm", "repeat", "lstm", "linear"]
 
 
 GATES = {
@@ -63,10 +62,8 @@ def test_an_image_is_gated(name):
 
 
 def test_gates_made_by_convolutions_are_vectors():
-    def run(m, x):
-        return m.last(x * torch.sigmoid(m.gate(nn.functional.adaptive_avg_pool2d(x, 1)))).flatten(1)
-
-    model = Net(run, gate=nn.Conv2d(3, 3, 1), last=nn.Conv2d(3, 2, 2))
+    model = Net(lambda m, x: m.last(x * torch.sigmoid(m.gate(x.mean((2, 3), keepdim=True)))).flatten(1),
+                gate=nn.Conv2d(3, 3, 1), last=nn.Conv2d(3, 2, 2))
     assert kinds(model, torch.randn(8, 3, 5, 4)) == ["pool", "conv", "activation", "flatten", "gate", "conv", "flatten"]
 
 
