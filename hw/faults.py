@@ -124,6 +124,11 @@ class Sites:
             raise self._absent(lost[0])
         return texts
 
+    def bits(self, image: str) -> Bits:
+        """The words of an image (words, bits from the lowest), with its check bits, if any."""
+        bits = _bits(self.images[image])
+        return bits[:, :self.codes[image].bits] if image in self.codes else bits
+
     def remaining(self, texts: Mapping[str, str]) -> list[Fault]:
         """The faults that decoders of protected memories leave of wrong bits in images: golden with these computes
         what the circuit does.

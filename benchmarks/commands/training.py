@@ -9,7 +9,7 @@ from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
 from circulant.sim.files.writing import atomic_bytes
 
-FAULTS = ("circuits", "blocks", "noise")
+FAULTS = ("blocks", "protection", "voltage", "registers", "noise", "circuits")
 """Parts of the benchmark of faults."""
 
 main.add_command(campaign.command)
@@ -33,8 +33,8 @@ def _defaults(path: str | None, seeds: int, epochs: int, sets: tuple[str, ...]) 
 @click.option("--part", "parts", multiple=True, type=click.Choice(FAULTS), help="May be repeated.  [default: all]")
 @as_json
 def _faults(path: str | None, runs: int, parts: tuple[str, ...]) -> None:
-    """Wrong bits in memories: circuits beside golden, accuracy by block size, training against them; goes on where it
-    stopped."""
+    """Wrong bits in memories: circuits beside golden, accuracy by block size and voltage, check bits, training against
+    them; goes on where it stopped."""
     show(faults.measure(runs, parts or FAULTS), path)
 
 

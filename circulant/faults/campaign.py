@@ -23,10 +23,13 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from circulant.sweep.processes import Processes, side_by_side
 
-__all__ = ["PLAYED", "Draw", "Plan", "Scored", "campaign", "played"]
+__all__ = ["PLAYED", "Draw", "Flipped", "Plan", "Scored", "campaign", "flipped", "played"]
 
 CHUNK = 16
 """Draws of a task."""
+
+SETTLED = 8
+"""Cycles from the start of a simulation before which no register is flipped: its reset."""
 
 PLAYED = 16
 """Test samples that each run under Verilator plays."""
@@ -176,6 +179,57 @@ class Simulated(NamedTuple):
     detected: int
 
 
+class Flipped(NamedTuple):
+    """Runs under Verilator in each of which a bit of a register is flipped once.
+
+    Parameters:
+        bits: of all registers.
+        ends: how many ended how.
+        units: the same by the unit that the register is in.
+    """
+
+    runs: int
+    bits: int
+    ends: dict[str, int]
+    units: dict[str, dict[str, int]]
+
+
+def flipped(run: Run, count: int, seed: int = 0, show: Show = silent) -> Flipped:
+    """The circuit of a run with ``count`` flips of registers, bits and cycles drawn uniformly.
+
+    Raises:
+        Refusal: when the run has no design.
+        ToolError: as `circulant.sim.cosim.verify`.
+    """
+    from circulant.sim.cosim.faulty import ENDS, FaultBench
+    from circulant.sim.cosim.flip_flops import flip_flops
+
+    bench = FaultBench.of(run.path("hardware"), _test_samples(run)[1], registers=True,
+                          progress=lambda stage, done, total: show("compiling Verilog", 0, 0))
+    cycles = bench.play({}).cycles
+    (verilog, *_), top = bench.manifest.verilog, bench.manifest.top
+    found = flip_flops(verilog, top)
+    weights, rng = np.array([each.bits for each in found]), np.random.default_rng(seed)
+    units: dict[str, dict[str, int]] = {}
+    for n in range(count):
+        show("flipping registers", n, count)
+        each = found[int(rng.choice(len(found), p=weights / weights.sum()))]
+        end = bench.play({}, flip=(each.path, int(rng.integers(each.bits)), int(rng.integers(SETTLED, cycles)))).end
+        units.setdefault(each.unit, dict.fromkeys(ENDS, 0))[end] += 1
+    show("flipping registers", count, count)
+    ends = {end: sum(each[end] for each in units.values()) for end in ENDS}
+    return Flipped(count, int(weights.sum()), ends, dict(sorted(units.items())))
+
+
+def _test_samples(run: Run) -> tuple[Network, Vectors]:
+    """The network that became a design, and the samples that each run plays."""
+    require(run, "generate")
+    network, vectors, _ = _opened(run.folder)
+    if run.experiment.hardware.argmax:
+        network, vectors = network.with_argmax(), network.with_argmax().chosen(vectors)
+    return network, vectors.first(PLAYED)
+
+
 def played(run: Run, plan: Plan, count: int, others: int, show: Show = silent) -> Simulated:
     """The circuit of a run with the faults of ``count`` draws, single ones and those at each rate in turn, beside
     golden with the same, or with what decoders of protected memories leave of them; and
@@ -188,11 +242,7 @@ def played(run: Run, plan: Plan, count: int, others: int, show: Show = silent) -
     from circulant.hw.faults import Place, sites_of
     from circulant.sim.cosim.faulty import ENDS, FaultBench
 
-    require(run, "generate")
-    network, vectors, _ = _opened(run.folder)
-    if run.experiment.hardware.argmax:
-        network, vectors = network.with_argmax(), network.with_argmax().chosen(vectors)
-    few = vectors.first(PLAYED)
+    network, few = _test_samples(run)
     sites = sites_of(run.path("hardware"), network, multipliers=budget(run.experiment, network),
                      streams=run.experiment.hardware.streams, levels=levels(run.experiment))
     bench = FaultBench.of(run.path("hardware"), few,

@@ -45,14 +45,16 @@ RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
               help="Also play N draws under Verilator and compare each output word with the golden model's.")
 @click.option("--programs", type=click.IntRange(0), default=0, metavar="N",
               help="Also play N runs with one wrong bit in a program or table.")
+@click.option("--registers", type=click.IntRange(0), default=0, metavar="N",
+              help="Also play N runs with one flipped bit of a register.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the first draw.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results.  [default: RUN/faults]")
 @JOBS
 @JSON
 def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories: tuple[str, ...], kind: str,
-           protection: str, draws: int, margin: float, confidence: float, simulate: int, programs: int, seed: int,
-           jobs: int, as_json: bool) -> int:
+           protection: str, draws: int, margin: float, confidence: float, simulate: int, programs: int, registers: int,
+           seed: int, jobs: int, as_json: bool) -> int:
     """Draw wrong bits in the memories of a quantized run, and measure the metric of the test set with them.
 
     Draws at bit error rates give the metric with its interval; single faults, as many as margin and confidence ask for,
@@ -69,7 +71,7 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
     from circulant.run.integrity import network_of
 
     with extras("circulant faults", *TRAINING):
-        from circulant.faults.campaign import Plan, campaign, played
+        from circulant.faults.campaign import Plan, campaign, flipped, played
     if not (folder / FILE).is_file():
         raise Refusal(f"A run must be a folder with {FILE} in it, but {folder} is none; name a folder that `circulant "
                       "run` wrote")
@@ -86,6 +88,7 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
     with Bars(Console(stderr=True)) as bars:
         found = campaign(run, plan, target / "draws.jsonl", jobs=jobs, show=bars)
         simulated = played(run, plan, simulate, programs, bars) if simulate or programs else None
+        turned = flipped(run, registers, seed, bars) if registers else None
     figure = figures.summary(found, network.memories, quantized["metric"], confidence)
     drawn = figures.picture(figure, found)
     shown = partial(metrics.shown, figure["metric"])
@@ -98,7 +101,8 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
         command=f"circulant faults {folder}"))
     result = {"name": network.name, "network": network.hash, "kind": kind, "bits": bits,
                               "memories": sorted(among), **figure,
-                              **({} if simulated is None else {"simulated": simulated._asdict()})}
+                              **({} if simulated is None else {"simulated": simulated._asdict()}),
+                              **({} if turned is None else {"registers": turned._asdict()})}
     artifact.write_json(target / "faults.json", KIND, VERSION, result)
     said = [(f"rate {row['rate']:g}", row) for row in figure["rates"]]
     said += [("one fault", figure["single"]["all"])] if "single" in figure else []
@@ -112,6 +116,9 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
         if programs:
             words.append("one wrong bit in a program or table: " + ", ".join(
                 f"{count} {end}" for end, count in simulated.ends.items()))
+    if turned is not None:
+        words.append(f"one flipped bit of {turned.bits:,} bits of registers: " + ", ".join(
+            f"{count} {end}" for end, count in turned.ends.items()))
     say(result, as_json, f"without faults: {metrics.words(figure['metric'])} {shown(figure['score'])}", *words,
         str(target / "faults.html"))
     return WRONG if simulated is not None and simulated.equal < simulated.runs else 0

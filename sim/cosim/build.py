@@ -36,6 +36,7 @@ STALE_SECONDS = 24 * 3600
 # Registers without a reset and an initial value start at random (the seed is given to each simulation): a circuit that
 # counts on zeros is found out. Only the ports are visible from outside; runner's --public-flat-rw on every signal would
 # forbid most optimisation (on 2,464 multipliers it simulates 4 times slower).
+# Where a bit of any register is to be flipped, it is left out.
 ARGUMENTS = ("--no-public-flat-rw", "--no-timing", "--x-assign", "unique", "--x-initial", "unique", "-Wno-fatal", "-O3")
 
 # A small design as one C++ file, without precompiled headers, is compiled sooner (540 kB of Verilog: 9.9 s of a core
@@ -70,7 +71,7 @@ class Build:
     cached: bool
 
 
-def build(manifest: Manifest, toolchain: Toolchain, *, waves: bool = False,
+def build(manifest: Manifest, toolchain: Toolchain, *, waves: bool = False, registers: bool = False,
           poll: Callable[[], None] = lambda: None) -> Build:
     """The simulator of a design: from the cache, else compiled. Calls at the same time compile it once.
 
@@ -78,6 +79,7 @@ def build(manifest: Manifest, toolchain: Toolchain, *, waves: bool = False,
 
     Parameters:
         waves: whether it can write ``dump.fst``, all signals over time; ``dump.vcd`` where the compiler lacks `FST`.
+        registers: whether a bit of any register can be flipped, which makes it several times slower.
         poll: called a few times a second while it compiles.
 
     Raises:
@@ -86,7 +88,7 @@ def build(manifest: Manifest, toolchain: Toolchain, *, waves: bool = False,
     """
     start = time.monotonic()
     store = cache.store("verilator")
-    key = _key(manifest, toolchain, waves)
+    key = _key(manifest, toolchain, waves, registers)
     entry = store / key
     held = _hold(entry, fcntl.LOCK_SH)
     try:
@@ -96,7 +98,7 @@ def build(manifest: Manifest, toolchain: Toolchain, *, waves: bool = False,
                 os.utime(entry)
             else:
                 discard(entry)
-                _fill(entry, manifest, toolchain, waves, poll)
+                _fill(entry, manifest, toolchain, poll, waves=waves, registers=registers)
                 if wrong := cache.damage(entry / manifest.top, program=True):
                     raise Refusal(f"The cache must keep what is written to it, but {entry / manifest.top} is {wrong} "
                                   "right after it was compiled; name another folder in CIRCULANT_CACHE")
@@ -118,9 +120,9 @@ def waves_arguments() -> tuple[str, ...]:
     return ("--trace-vcd",) if found.returncode else ("--trace-fst",)
 
 
-def _key(manifest: Manifest, toolchain: Toolchain, waves: bool) -> str:
+def _key(manifest: Manifest, toolchain: Toolchain, waves: bool, registers: bool) -> str:
     sha = hashlib.sha256()
-    for text in (toolchain.fingerprint, *ARGUMENTS, *_split(manifest), manifest.top, _visible(manifest),
+    for text in (toolchain.fingerprint, *ARGUMENTS[registers:], *_split(manifest), manifest.top, _visible(manifest),
                  *WRAPPED, _ports(manifest), DRIVE.read_text(), *(header.read_text() for header in HEADERS),
                  *(waves_arguments() if waves else ())):
         sha.update(f"{text}\0".encode())
@@ -155,12 +157,13 @@ def _ports(manifest: Manifest) -> str:
             f"#define SEEN(counts) do {{ {seen}}} while (false)\n")
 
 
-def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, waves: bool, poll: Callable[[], None]) -> None:
+def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None], *, waves: bool,
+          registers: bool) -> None:
     """Compile in a folder of its own, and move the executable into place, with its hash behind it."""
     staging = Path(tempfile.mkdtemp(prefix=temporaries.prefix(entry.name), dir=entry.parent))
     try:
         with temporaries.folder(_place(entry.parent)) as temporary, naming(temporary):
-            executable = _compile(temporary.resolve(), manifest, toolchain, poll, waves=waves)
+            executable = _compile(temporary.resolve(), manifest, toolchain, poll, waves=waves, registers=registers)
             (staging / manifest.top).write_bytes(cache.sealed(executable.read_bytes()))
         for path in (staging / manifest.top, staging):
             os.chmod(path, 0o755)
@@ -186,7 +189,7 @@ def _place(store: Path) -> Path:
 
 
 def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None], *,
-             waves: bool = False) -> Path:
+             waves: bool = False, registers: bool = False) -> Path:
     visible = folder / "visible.vlt"
     visible.write_text(_visible(manifest))
     sources = [shutil.copyfile(file, folder / file.name) for file in manifest.verilog]
@@ -197,8 +200,8 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     objects = folder / "objects"
     specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
                      "build_dir": str(objects), "waves": waves,
-                     "build_args": [*ARGUMENTS, *_split(manifest), *WRAPPED, *(waves_arguments() if waves else ()),
-                                    str(drive)],
+                     "build_args": [*ARGUMENTS[registers:], *_split(manifest), *WRAPPED,
+                                    *(waves_arguments() if waves else ()), str(drive)],
                      "timescale": ("1ns", "1ps")}
     log = folder / "build.log"
     environment = toolchain.environment() | _object_cache(toolchain)

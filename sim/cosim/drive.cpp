@@ -18,6 +18,7 @@
 #include "ports.h"  // CLOCK, RESET, SOURCES(X), SINKS(X), IDLE, FLAGS_RIGHT(misplaced) and SEEN(counts) of the design
 #include "stalls.h"
 #include "verilated.h"
+#include "verilated_vpi.h"
 #include "waves.h"
 
 extern "C" int __real_main(int argc, char** argv);
@@ -134,6 +135,8 @@ class Drive {
     Stalls stalls;
     bool patient = false;  // The sinks are ready only where they have seen a beat: of every fourth seed.
     bool misplaced = false;  // Some tlast of the beats.
+    std::string flipped;     // Register of which a bit is flipped once, its path in the circuit,
+    int64_t flip_bit = 0, flip_at = -1;  // which bit, and behind which rising edge.
 
     // What is wrong, and with which sink, where it is not the first one.
     std::string fault(const char* kind, size_t sink) const { return kind + (sink ? " " + std::to_string(sink) : std::string()); }
@@ -169,7 +172,25 @@ class Drive {
         top->eval();
         ++cycle;
         SEEN(seen);
+        if (cycle == flip_at) flip();
         waves.show(2 * cycle - 1);
+    }
+
+    void flip() {
+        vpiHandle handle = vpi_handle_by_name(const_cast<char*>(("TOP." + flipped).c_str()), nullptr);
+        if (!handle) {
+            std::fprintf(stderr, "%%Error: no register %s\n", flipped.c_str());
+            std::exit(3);
+        }
+        s_vpi_value value;
+        value.format = vpiBinStrVal;
+        vpi_get_value(handle, &value);
+        std::string bits = value.value.str;
+        char& bit = bits.at(bits.size() - 1 - static_cast<size_t>(flip_bit));
+        bit = bit == '0' ? '1' : '0';
+        value.value.str = const_cast<char*>(bits.c_str());
+        vpi_put_value(handle, &value, nullptr, vpiNoDelay);
+        vpi_release_handle(handle);
     }
 
     void settle() {
@@ -321,6 +342,7 @@ class Drive {
 public:
     Drive(int argc, char** argv) : sequences(std::stoll(argv[4])), patience(std::stoll(argv[6])) {
         context.commandArgs(argc, argv);
+        Verilated::threadContextp(&context);  // In which registers are looked for.
         top = std::make_unique<Vtop>(&context);
         const std::vector<int64_t> sent = numbers(argv[2]), came = numbers(argv[3]), due = numbers(argv[5]);
         for (const Pins& pins : {SOURCES(PINS)}) {
@@ -342,6 +364,12 @@ public:
                 for (size_t at = 0; at < sources.size(); ++at) sources[at].sample = numbers(argv[n] + 8).at(at);
             if (!std::strncmp(argv[n], "+result=", 8))
                 for (size_t at = 0; at < sinks.size(); ++at) sinks[at].result = numbers(argv[n] + 8).at(at);
+            if (!std::strncmp(argv[n], "+flip=", 6)) {  // PATH,BIT,CYCLE
+                const std::string given = argv[n] + 6;
+                flipped = given.substr(0, given.find(','));
+                const std::vector<int64_t> where = numbers(given.c_str() + flipped.size() + 1);
+                flip_bit = where.at(0), flip_at = where.at(1);
+            }
             if (!std::strncmp(argv[n], "+full=", 6)) full = std::stoll(argv[n] + 6);
             if (!std::strcmp(argv[n], "+waves")) waves.open(context, *top);
         }

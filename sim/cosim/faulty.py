@@ -34,6 +34,7 @@ class FaultRun(NamedTuple):
         end: one of `ENDS`.
         differing: output words that differ from those expected, missing ones too.
         words: that were expected.
+        cycles: that it took.
         corrected: cycles in which protected memories put a word right.
         uncorrected: whether they said that one stays wrong.
     """
@@ -41,6 +42,7 @@ class FaultRun(NamedTuple):
     end: str
     differing: int
     words: int
+    cycles: int = 0
     corrected: int = 0
     uncorrected: bool = False
 
@@ -65,13 +67,14 @@ class FaultBench:
     patience: int
 
     @classmethod
-    def of(cls, folder: str | Path, vectors: Vectors, *, progress: Progress | None = None, patience: int = 20_000
-           ) -> "FaultBench":
+    def of(cls, folder: str | Path, vectors: Vectors, *, progress: Progress | None = None, patience: int = 20_000,
+           registers: bool = False) -> "FaultBench":
         """The bench of the design in ``folder``.
 
         Parameters:
             vectors: of the network that it was made from.
             patience: cycles without a beat after which the circuit hangs.
+            registers: whether bits of registers can be flipped.
 
         Raises:
             Refusal: as `circulant.sim.cosim.verify`, and when the design has several inputs or outputs.
@@ -83,16 +86,18 @@ class FaultBench:
                           "more; give them to the golden model alone")
         played_of(manifest, vectors)
         tell("build", 0, 1)
-        built = build(manifest, find(), poll=lambda: tell("build", 0, 1))
+        built = build(manifest, find(), registers=registers, poll=lambda: tell("build", 0, 1))
         tell("build", 1, 1)
         return cls(manifest, built, vectors, patience)
 
-    def play(self, images: Mapping[str, str], expected: Integers | None = None) -> FaultRun:
+    def play(self, images: Mapping[str, str], expected: Integers | None = None,
+             flip: tuple[str, int, int] | None = None) -> FaultRun:
         """A run with other images.
 
         Parameters:
             images: texts of those that differ from the design's, by file name.
             expected: outputs of the golden model with the same faults; None where it has none such.
+            flip: a register's path, its bit, and the cycle behind whose edge it is flipped.
 
         Raises:
             Refusal: when an image is none of the design's.
@@ -109,11 +114,13 @@ class FaultBench:
             manifest = replace(self.manifest, images=tuple(
                 folder / image.name if image.name in images else image for image in self.manifest.images))
             seen: list[int] = []
-            outcome = drive(manifest, find(), self.built.folder, job, lambda stage, done, total: None,
-                            look=lambda at: seen.extend(map(int, (at / "seen").read_text().split())))
+            more = [] if flip is None else ["+flip={},{},{}".format(*flip)]
+            outcome = drive(manifest, find(), self.built.folder, job, lambda stage, done, total: None, more=more,
+                            look=lambda at: seen.extend(_seen(at)))
         if seen[1] and outcome.fault and outcome.fault[0] == "flags":  # It says that a word stays wrong, as it should.
             outcome = replace(outcome, fault=None)
-        return self._judged(job, outcome, true, wanted)._replace(corrected=seen[0], uncorrected=bool(seen[1]))
+        return self._judged(job, outcome, true, wanted)._replace(
+            cycles=outcome.cycles, corrected=seen[0], uncorrected=bool(seen[1]))
 
     def _judged(self, job: Job, outcome: Outcome, true: Played, wanted: Played) -> FaultRun:
         port, fault = self.manifest.output, outcome.fault
@@ -125,3 +132,9 @@ class FaultBench:
         else:
             end = "wrong" if check.compare(job, outcome, port, true).mismatches else "masked"
         return FaultRun(end, found.mismatches + due - found.words, due)
+
+
+def _seen(folder: Path) -> list[int]:
+    """Counts of what protected memories said, from the simulator's own program; nothing where it did not end."""
+    file = folder / "seen"
+    return [int(each) for each in file.read_text().split()] if file.exists() else []

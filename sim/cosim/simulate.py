@@ -90,9 +90,10 @@ def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job
 
 
 def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
-          waves: bool = False, look: Callable[[Path], None] = lambda folder: None) -> Outcome:
+          waves: bool = False, more: Sequence[str] = (),
+          look: Callable[[Path], None] = lambda folder: None) -> Outcome:
     """The same for a job of one run after a reset, undisturbed or with stalls at random, by the simulator's own
-    program: see ``drive.cpp``.
+    program: see ``drive.cpp``, which takes ``more`` arguments.
 
     Many times as fast as the harness, and held to it by the tests.
     """
@@ -102,7 +103,7 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
 
     def specification(folder: Path) -> dict[str, Any]:
         return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(job, run),
-                         *(["+waves"] if waves else [])],
+                         *(["+waves"] if waves else []), *more],
                 "cwd": str(folder)}
 
     def save(folder: Path) -> None:

@@ -99,3 +99,25 @@ def test_the_circuit_is_played_beside_golden(call, made, tmp_path, monkeypatch):
     monkeypatch.setattr(circulant.Network, "with_faults", lambda self, faults: true(self, faults[1:]))
     other = figures(call, *arguments, "--out", tmp_path / "b", code=1)["simulated"]
     assert other["equal"] < 6, "golden with other faults is another one"
+
+
+def test_check_bits_are_drawn_too_and_put_flips_right(call, made, tmp_path):
+    options = made, "--rate", "0.01", "--draws", "8", "--margin", "0.5"
+    plain = figures(call, *options, "--out", tmp_path / "out")
+    guarded = figures(call, *options, "--protection", "secded", "--out", tmp_path / "out")
+    assert guarded["bits"] > plain["bits"] and "single" not in guarded
+    rows = list(csv.DictReader((tmp_path / "out/draws.csv").read_text().splitlines()))[1:]
+    network = circulant.Network.load(made)
+    left = [len(network.draw_faults(rate=0.01, seed=seed, protection="secded")) for seed in range(8)]
+    assert [int(row["faults"]) for row in rows] == left
+    assert 0 < sum(left) < sum(len(network.draw_faults(rate=0.01, seed=seed)) for seed in range(8))
+    assert figures(call, *options, "--out", tmp_path / "out") == plain, "draws of both are kept side by side"
+
+
+@pytest.mark.soak
+def test_bits_of_registers_are_flipped(call, made, tmp_path):
+    assert call("generate", made, "--multipliers", "20")[0] == 0
+    found = figures(call, made, "--draws", "1", "--margin", "0.5", "--registers", "12", "--out", tmp_path)["registers"]
+    assert found["runs"] == sum(found["ends"].values()) == 12 and found["bits"] > 100
+    assert found["ends"] == {end: sum(unit[end] for unit in found["units"].values()) for end in found["ends"]}
+    assert found["ends"]["masked"] > 0

@@ -5,7 +5,9 @@ import pytest
 from circulant.hw.design import generate
 from circulant.hw.faults import Place, sites_of
 from circulant.sim.cosim.faulty import FaultBench
+from circulant.sim.cosim.flip_flops import flip_flops
 from circulant.sim.quantize.quantize import quantize
+from circulant.sim.refusal import ToolError
 from tests.sim import samples
 from tests.sim.samples import refusal
 
@@ -52,6 +54,18 @@ def test_programs_with_wrong_bits_hang_or_are_wrong_or_masked(bench, sites):
     ends = {bit: bench.play(sites.flipped([Place("gru_program.hex", word, bit)])).end
             for word, bit in ((8, 2), (8, 7), (0, 10))}
     assert ends == {2: "wrong", 7: "hang", 10: "masked"}
+
+
+@pytest.mark.soak
+def test_a_flip_of_a_register_is_masked_or_wrong_or_hangs(design):
+    bench = FaultBench.of(design, VECTORS, patience=3000, registers=True)
+    found = {each.path.partition(".")[2]: each for each in flip_flops(design / "top.v", "circulant_top")}
+    ends = {name: bench.play({}, flip=(found[name].path, 0, 200)).end for name in found
+            if name.endswith(("queue.not_full", "first_2", "operands"))}
+    assert set(ends.values()) == {"masked", "wrong", "hang"}, ends
+    assert bench.play({}).end == "masked"
+    with pytest.raises(ToolError, match=r"no register circulant_top\.none"):
+        bench.play({}, flip=("circulant_top.none", 0, 200))
 
 
 def test_images_that_the_design_lacks_are_refused(bench):

@@ -115,3 +115,23 @@ def test_a_bit_has_one_fault():
 ])
 def test_a_draw_that_cannot_be(options, words):
     assert words in refusal(NETWORK.draw_faults, **options)
+
+
+def test_of_protected_memories_what_the_decoder_leaves_is_drawn():
+    from circulant.sim.arith.codes import Code
+
+    memory = NETWORK.memories[WEIGHTS]
+    code = Code(memory.word_bits, "secded")
+    everything = NETWORK.draw_faults(rate=1, memories=[WEIGHTS], protection="parity")
+    assert len(everything) == memory.bits, "parity puts nothing right"
+    for seed in range(30):
+        assert not NETWORK.draw_faults(count=1, seed=seed, memories=[WEIGHTS], protection="secded")
+    left = [NETWORK.draw_faults(count=2, seed=seed, memories=[WEIGHTS], protection="secded") for seed in range(200)]
+    twice = [faults for faults in left if faults]
+    assert 0 < len(twice) < 100, "two flips are rarely in one word"
+    assert all(len({fault.word for fault in faults}) == 1 and len(faults) <= 2 for faults in twice)
+    assert {len(faults) for faults in twice} == {1, 2}, "one of the two can be a check bit"
+    assert max(fault.bit for faults in twice for fault in faults) < memory.word_bits < code.bits
+    assert refusal(NETWORK.draw_faults, rate=0.1, kind="stuck-at-0", protection="secded") == (
+        "Faults of protected memories must be flips, not 'stuck-at-0': whether a stuck bit is wrong depends on its "
+        "word; give kind 'flip'")

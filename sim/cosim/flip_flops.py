@@ -1,0 +1,56 @@
+"""Registers of a design's Verilog, each in its place in the circuit, so that a bit of one can be flipped."""
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["FlipFlop", "flip_flops"]
+
+MODULE = re.compile(r"^module (\w+)\b(.*?)^endmodule", re.M | re.S)
+PORT = re.compile(r"^\s*output reg(?: signed)? (?:\[(\d+):0\] )?(\w+)", re.M)
+DECLARED = re.compile(r"\breg(?: signed)? (?:\[(\d+):0\] )?([\w,\s]+);")
+SET = re.compile(r"^\s+(?:if \([^\n]*?\) )?(\w+) <= ", re.M)
+INSTANCE = re.compile(r"^  (\w+) (?:#\([^\n]*\) )?(\w+) \($", re.M)
+
+
+class FlipFlop(NamedTuple):
+    """A register: its path from the top, and its bits."""
+
+    path: str
+    bits: int
+
+    @property
+    def unit(self) -> str:
+        """The unit that it is in, one name for all that differ by their numbers."""
+        return re.sub(r"(_\d+)+$", "", self.path.split(".")[-2])
+
+
+def flip_flops(verilog: str | Path, top: str) -> list[FlipFlop]:
+    """The registers of a circuit; words of memories are none.
+
+    Parameters:
+        verilog: a file that `circulant.hw.design.generate` wrote.
+        top: its top module.
+    """
+    bodies = dict(MODULE.findall(Path(verilog).read_text()))
+    own = {name: list(_own(body)) for name, body in bodies.items()}
+    within = {name: [(kind, called) for kind, called in INSTANCE.findall(body) if kind in bodies]
+              for name, body in bodies.items()}
+
+    def below(module: str, path: str) -> Iterator[FlipFlop]:
+        for name, bits in own[module]:
+            yield FlipFlop(f"{path}.{name}", bits)
+        for kind, called in within[module]:
+            yield from below(kind, f"{path}.{called}")
+
+    return list(below(top, top))
+
+
+def _own(body: str) -> Iterator[tuple[str, int]]:
+    """The registers of a module: names and bits."""
+    widths = {name: int(high or 0) + 1 for high, name in PORT.findall(body)}
+    for high, names in DECLARED.findall(body):
+        widths |= dict.fromkeys(re.split(r"\s*,\s*", names.strip()), int(high or 0) + 1)
+    for name in dict.fromkeys(SET.findall(body)):
+        if name in widths:
+            yield name, widths[name]
