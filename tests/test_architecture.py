@@ -335,15 +335,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_260,
+    "circulant": 10_350,
     "training": 14_550,
-    "sim": 17_300,
+    "sim": 17_430,
     "hw": 23_900,
     "boards": 7_500,
-    "benchmarks": 9_530,
+    "benchmarks": 9_650,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_240,
+    "tests": 53_500,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
