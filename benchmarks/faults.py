@@ -115,9 +115,9 @@ def _every_flip() -> dict[str, int]:
         patterns = [np.eye(code.bits, dtype=bool)]
         for data, checks, _ in code.parts:
             pairs = np.array(list(combinations([*data, *checks], 2)))
-            two = np.zeros((len(pairs), code.bits), bool)
-            np.put_along_axis(two, pairs, True, 1)
-            patterns.append(two)
+            pattern = np.zeros((len(pairs), code.bits), bool)
+            np.put_along_axis(pattern, pairs, True, 1)
+            patterns.append(pattern)
         for word in words:
             one, two = code.decode(word ^ patterns[0]), code.decode(word ^ np.concatenate(patterns[1:]))
             found["words"] += 1

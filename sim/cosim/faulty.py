@@ -114,9 +114,9 @@ class FaultBench:
             manifest = replace(self.manifest, images=tuple(
                 folder / image.name if image.name in images else image for image in self.manifest.images))
             seen: list[int] = []
-            more = [] if flip is None else ["+flip={},{},{}".format(*flip)]
-            outcome = drive(manifest, find(), self.built.folder, job, lambda stage, done, total: None, more=more,
-                            look=lambda at: seen.extend(_seen(at)))
+            plusargs = () if flip is None else ("+flip={},{},{}".format(*flip),)
+            outcome = drive(manifest, find(), self.built.folder, job, lambda stage, done, total: None,
+                            plusargs=plusargs, look=lambda at: seen.extend(_seen(at)))
         if seen[1] and outcome.fault and outcome.fault[0] == "flags":  # It says that a word stays wrong, as it should.
             outcome = replace(outcome, fault=None)
         return self._judged(job, outcome, true, wanted)._replace(

@@ -90,10 +90,10 @@ def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job
 
 
 def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
-          waves: bool = False, more: Sequence[str] = (),
+          waves: bool = False, plusargs: tuple[str, ...] = (),
           look: Callable[[Path], None] = lambda folder: None) -> Outcome:
     """The same for a job of one run after a reset, undisturbed or with stalls at random, by the simulator's own
-    program: see ``drive.cpp``, which takes ``more`` arguments.
+    program: see ``drive.cpp``, which takes more ``plusargs``.
 
     Many times as fast as the harness, and held to it by the tests.
     """
@@ -103,7 +103,7 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
 
     def specification(folder: Path) -> dict[str, Any]:
         return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(job, run),
-                         *(["+waves"] if waves else []), *more],
+                         *(["+waves"] if waves else []), *plusargs],
                 "cwd": str(folder)}
 
     def save(folder: Path) -> None:
