@@ -117,7 +117,8 @@ def test_check_bits_are_drawn_too_and_put_flips_right(call, made, tmp_path):
 @pytest.mark.soak
 def test_bits_of_registers_are_flipped(call, made, tmp_path):
     assert call("generate", made, "--multipliers", "20")[0] == 0
-    found = figures(call, made, "--draws", "1", "--margin", "0.5", "--registers", "12", "--out", tmp_path)["registers"]
+    arguments = made, "--draws", "1", "--margin", "0.5", "--registers", "12", "--out", tmp_path
+    found = figures(call, *arguments)["registers"]
     assert found["runs"] == sum(found["ends"].values()) == 12 and found["bits"] > 100
     assert found["ends"] == {end: sum(unit[end] for unit in found["units"].values()) for end in found["ends"]}
     assert found["ends"]["masked"] > 0
