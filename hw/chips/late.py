@@ -57,8 +57,12 @@ class Late(wiring.Component):
         wiring.connect(m, wiring.flipped(self.ends), known.i)
 
         # What leaves: zeros, or a vector that has come, if none is to be dropped before it.
-        fresh, index, owed = Signal(init=1), Signal(range(max(2, self._blocks))), Signal(range(KNOWN + 1))
-        ends, moves, drops = index == self._blocks - 1, Signal(), Signal()
+        fresh = Signal(init=1)
+        index = Signal(range(max(2, self._blocks)))
+        owed = Signal(range(KNOWN + 1))
+        ends = index == self._blocks - 1
+        moves = Signal()
+        drops = Signal()
         there = Mux(fresh, owed != KNOWN, (owed == 0) & self.i.valid)
         m.d.comb += [
             self.o.valid.eq(there & (~ends | known.o.valid)), moves.eq(self.o.valid & self.o.ready),
@@ -71,7 +75,9 @@ class Late(wiring.Component):
                 m.d.sync += fresh.eq(known.o.payload)
 
         # Behind the last step of a sequence one more is to be dropped.
-        lost, done, more = Signal.like(index), Signal(), Signal()
+        lost = Signal.like(index)
+        done = Signal()
+        more = Signal()
         m.d.comb += [done.eq(drops & (lost == self._blocks - 1)), more.eq(moves & ends & known.o.payload)]
         with m.If(drops):
             m.d.sync += lost.eq(Mux(done, 0, lost + 1))

@@ -44,7 +44,9 @@ class Sender(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape = self._shape
-        sends, seq, kept = Signal(), Signal(shape.seq_bits), Signal(data.StructLayout(
+        sends = Signal()
+        seq = Signal(shape.seq_bits)
+        kept = Signal(data.StructLayout(
             {name: shape.word.members[name] for name in ("mark", "channel", "data")}))
         if shape.channels:
             self._numbered(m, sends, seq, kept)
@@ -63,8 +65,11 @@ class Sender(wiring.Component):
         shape, bits, count = self._shape, self._shape.seq_bits, len(self._shape.channels)
         answer = Signal(shape.answer)
         m.d.sync += answer.eq(self.answer)
-        following, due, base = Signal(bits), Signal(bits), Signal(bits)
-        under_way, known = Signal(bits), Signal(bits)
+        following = Signal(bits)
+        due = Signal(bits)
+        base = Signal(bits)
+        under_way = Signal(bits)
+        known = Signal(bits)
         m.d.comb += [under_way.eq(following - base), known.eq(answer.ack - base)]
 
         # Which stream goes: the one whose block is under way, else the first that offers one and has credit.
@@ -89,7 +94,8 @@ class Sender(wiring.Component):
         index = Signal(range(max(2, *(shape.words(n) for n in range(count)))))
         ends = Signal()
         m.submodules.kept = kept = Ram(width=len(Value.cast(word)), depth=shape.window)
-        current, marked = Signal(shape.bits), Signal()
+        current = Signal(shape.bits)
+        marked = Signal()
         with m.Switch(active):
             for n in range(count):
                 with m.Case(n):
@@ -109,7 +115,8 @@ class Sender(wiring.Component):
                          index.eq(Mux(ends, 0, index + 1))]
 
         # They go in their order; what is acknowledged is forgotten, and what is not for long goes again.
-        reads, late = Signal(), Signal(range(shape.patience + 1))
+        reads = Signal()
+        late = Signal(range(shape.patience + 1))
         again = late == shape.patience
         m.d.comb += [reads.eq(self.run & (due != following) & ~again), kept.r_en.eq(reads), kept.r_addr.eq(due),
                      Value.cast(word).eq(kept.r_data)]
@@ -149,7 +156,8 @@ class Receiver(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape = self._shape
-        word, expected = Signal(shape.word), Signal(shape.seq_bits)
+        word = Signal(shape.word)
+        expected = Signal(shape.seq_bits)
         m.d.sync += word.eq(self.word)
         right = intact(word)
         m.d.comb += [self.idle.eq(right & word.idle), self.works.eq(right & ~word.idle), self.mark.eq(word.mark),
@@ -171,7 +179,8 @@ class Receiver(wiring.Component):
         """Words in a row become a block, which goes into the queue of its channel: credits say that it has room."""
         shape = self._shape
         most = max(shape.words(n) for n in range(len(shape.channels)))
-        index, held = Signal(range(max(2, most))), Signal(shape.bits * most)
+        index = Signal(range(max(2, most)))
+        held = Signal(shape.bits * most)
         for n, each in enumerate(shape.channels):
             layout, words = block(each.k, each.width), shape.words(n)
             m.submodules[f"queue_{n}"] = queue = DeepQueue(layout, depth=shape.depth(n))
@@ -226,8 +235,10 @@ class LinkEnd(wiring.Component):
                      sender.answer.eq(self.rx_answer), sender.named.eq(self._named)]
 
         # Behind a reset what comes at first is from before it; then both ends have to hear each other.
-        quiet, silence = Signal(range(self._out.quiet + 1)), Signal(range(2 * self._out.patience + 1))
-        listens, heard = quiet == self._out.quiet, Signal()
+        quiet = Signal(range(self._out.quiet + 1))
+        silence = Signal(range(2 * self._out.patience + 1))
+        listens = quiet == self._out.quiet
+        heard = Signal()
         ours = receiver.named == self._named
         with m.If(~listens):
             m.d.sync += quiet.eq(quiet + 1)

@@ -55,7 +55,8 @@ class Pins(wiring.Component):
         m.d.sync += drawn.eq(Cat(bits))
         before = Signal(self._width)
         m.d.sync += before.eq(word)
-        found, chosen = Signal(self._width), drawn[:RARELY]
+        found = Signal(self._width)
+        chosen = drawn[:RARELY]
         with m.If(chosen == 0):
             m.d.comb += found.eq(Cat(Const(0, 1), word[1:]))
         with m.Elif(chosen == 1):
