@@ -68,18 +68,18 @@ def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bo
                       f"{blocks!r}; give a power of two")
     if blocks == 1:
         return (1,)
+    connected = [each for each in network.stages if isinstance(each, Linear)]
     why = next((reason for reason, found in (
         (f"objective {objective!r} gives all layers one array", objective in ("latency", "area")),
         ("a reloadable design begins a vector when it is whole", reloadable),
         (f"{streams} streams are interleaved", streams > 1),
         (f"network {network.name!r} takes images", any(each.flow.grid is not None for each in network.inputs)),
-        (f"network {network.name!r} has no fully connected layer",
-         not any(isinstance(each, Linear) for each in network.stages))) if found), "")
+        (f"network {network.name!r} has no fully connected layer", not connected)) if found), "")
     if why and blocks != AUTO:
         raise Refusal(f"hardware.beat_blocks must be 1 or {AUTO} where {why}, not {blocks}; leave it out")
     if why or blocks != AUTO:
         return (1 if why else blocks,)
-    most = max(max(each.product.weights.shape[:2]) for each in network.stages if isinstance(each, Linear))
+    most = max(max(each.product.weights.shape[:2]) for each in connected)
     return tuple(n for n in BEATS if n < 2 * most)
 
 

@@ -168,8 +168,9 @@ def lstm(e, arrays, xs):
 def windowed(e, f, image):
     """The image of f of the list of pixels that the window sees, None outside the image."""
     down, across = each(
-        lambda size, kernel, stride, pad: [range(n, n + kernel) for n in range(-pad, size + pad - kernel + 1, stride)],
-        e["grid"], *map(e["window"].get, ("kernel", "stride", "padding")))
+        lambda size, kernel, stride, pad, gap: [range(n, n + gap * kernel, gap) for n in range(
+            -pad, size + pad - gap * (kernel - 1), stride)],
+        e["grid"], *map(e["window"].get, ("kernel", "stride", "padding")), e["window"].get("dilation", [1, 1]))
     return [[f([image[y][x] if 0 <= y < len(image) and 0 <= x < len(image[0]) else None for y in ys for x in xs])
              for xs in across] for ys in down]
 
@@ -177,6 +178,17 @@ def windowed(e, f, image):
 def conv(e, arrays, image):
     k, nothing = e["product"]["block_size"], [0] * e["inputs"]
     return windowed(e, lambda seen: linear(e, arrays, joined(joined(blocks(x or nothing, k)) for x in seen)), image)
+
+
+def depthwise(e, arrays, image):
+    made, frac = e["output_format"], e["input_format"]["frac"] + e["factor"]["frac"]
+
+    def channel(n, seen):
+        a = sum(x[n] * w[n] for x, w in zip(seen, arrays[f"{e['name']}.weights"], strict=True) if x)
+        y = sat(round_shift(a, frac - made["frac"]) + arrays[f"{e['name']}.bias"][n], made["width"])
+        return max(y, 0) if e["relu"] else y
+
+    return windowed(e, lambda seen: [channel(n, seen) for n in range(e["inputs"])], image)
 
 
 def pool(e, arrays, image):
@@ -299,7 +311,7 @@ def decay(e, arrays, xs):
 JOINS = {"add": combined(sum), "difference": combined(lambda v: v[0] - v[1]), "maximum": combined(max),
          "minimum": combined(min), "product": gated, "concat": concat, "blend": blend, "gate": gate,
          "repeat": lambda e, arrays, sides: [sides[1]] * len(sides[0])}
-LAYERS = linear, gru, lstm, rnn, over_time, conv, pool, flatten, scale, norm, taps, decay
+LAYERS = linear, gru, lstm, rnn, over_time, conv, depthwise, pool, flatten, scale, norm, taps, decay
 KINDS = {f.__name__: f for f in LAYERS} | JOINS | {
     "slice": lambda e, arrays, x: x[e["first"]:e["first"] + e["size"]],
     "activation": lambda e, arrays, x: activated(e, arrays, "table", x),

@@ -67,7 +67,7 @@ def coded(found, image):
 def test_a_flip_is_put_right_and_two_are_seen_or_one_with_parity(played):
     found, bench = played
     assert set(found.codes) == set(found.images) - {"gru_sigmoid.hex", "gru_tanh.hex"}
-    assert bench.play({}) == ("masked", 0, 18, 0, False)
+    assert bench.play({})._replace(cycles=0) == ("masked", 0, 18, 0, 0, False)
     rng, ends = np.random.default_rng(0), []
     for image in sorted(found.codes):
         code, words = coded(found, image)

@@ -31,7 +31,7 @@ class Compiler:
         self.error: BaseException | None = None
 
     def __call__(self, folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None], *,
-                 waves: bool = False) -> Path:
+                 waves: bool = False, registers: bool = False) -> Path:
         self.calls += 1
         self.folders.append(folder)
         time.sleep(0.05)
