@@ -113,6 +113,21 @@ def rectified(e, x):
     return [max(0, v) for v in x] if e["relu"] else x
 
 
+def weighted(e, weights, xs, shift):
+    """The sum of products of several vectors, and a shift, in the output's format."""
+    made, frac = e["output_format"], e["input_format"]["frac"] + e["factor"]["frac"]
+    sums = each(lambda *products: sum(products), *each(lambda w, x: each(lambda a, b: a * b, w, x), weights, xs))
+    return rectified(e, each(lambda v, t: sat(round_shift(v, frac - made["frac"]) + t, made["width"]), sums, shift))
+
+
+def states(e, xs, h, following):
+    """The state behind each step, or behind the last one."""
+    ys = [h]
+    for x in xs:
+        ys.append(following(x, ys[-1]))
+    return ys[-1] if e.get("returns") == "last" else ys[1:]
+
+
 def gru(e, arrays, xs):
     p, s, size = e["input_product"]["output"], e["recurrent_product"]["input"], e["hidden"]
     ys, h = [], [0] * size
@@ -132,11 +147,8 @@ def gru(e, arrays, xs):
 
 
 def rnn(e, arrays, xs):
-    ys, h = [], [0] * e["hidden"]
-    for x in xs:
-        h = activated(e, arrays, "tanh", product(e, arrays, input_product=x, recurrent_product=h)[:e["hidden"]])
-        ys.append(h)
-    return ys if e["returns"] == "sequence" else h
+    return states(e, xs, [0] * e["hidden"], lambda x, h: activated(
+        e, arrays, "tanh", product(e, arrays, input_product=x, recurrent_product=h)[:e["hidden"]]))
 
 
 def lstm(e, arrays, xs):
@@ -181,14 +193,8 @@ def conv(e, arrays, image):
 
 
 def depthwise(e, arrays, image):
-    made, frac = e["output_format"], e["input_format"]["frac"] + e["factor"]["frac"]
-
-    def channel(n, seen):
-        a = sum(x[n] * w[n] for x, w in zip(seen, arrays[f"{e['name']}.weights"], strict=True) if x)
-        y = sat(round_shift(a, frac - made["frac"]) + arrays[f"{e['name']}.bias"][n], made["width"])
-        return max(y, 0) if e["relu"] else y
-
-    return windowed(e, lambda seen: [channel(n, seen) for n in range(e["inputs"])], image)
+    weights, bias, nothing = arrays[f"{e['name']}.weights"], arrays[f"{e['name']}.bias"], [0] * e["inputs"]
+    return windowed(e, lambda seen: weighted(e, weights, [x or nothing for x in seen], bias), image)
 
 
 def pool(e, arrays, image):
@@ -260,9 +266,7 @@ def linear(e, arrays, x):
 
 
 def scale(e, arrays, x):
-    made, frac = e["output_format"], e["input_format"]["frac"] + e["factor"]["frac"]
-    return rectified(e, each(lambda s, x, t: sat(round_shift(s * x, frac - made["frac"]) + t, made["width"]),
-                             arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
+    return weighted(e, [arrays[f"{e['name']}.scale"]], [x], arrays[f"{e['name']}.shift"])
 
 
 def norm(e, arrays, x):
@@ -289,23 +293,18 @@ def taps(e, arrays, xs):
 
 def blend(e, arrays, sides):
     (z, x), made = (form["frac"] for form in e["input_formats"]), e["output_format"]
-    most, ys, h = max(x, made["frac"]), [], [0] * e["inputs"]
-    for step in zip(*sides, strict=True):
-        h = each(lambda z_, x_, h: sat(h + round_shift(z_ * ((x_ << most - x) - (h << most - made["frac"])),
-                                                       z + most - made["frac"]), made["width"]), *step, h)
-        ys.append(h)
-    return ys
+    most = max(x, made["frac"])
+    return states(e, zip(*sides, strict=True), [0] * e["inputs"], lambda step, h: each(lambda z_, x_, h: sat(
+        h + round_shift(z_ * ((x_ << most - x) - (h << most - made["frac"])), z + most - made["frac"]),
+        made["width"]), *step, h))
 
 
 def decay(e, arrays, xs):
     made, x = e["output_format"], e["input_format"]["frac"]
     product_frac = e["factor"]["frac"] + made["frac"]
-    most, ys, h = max(x, product_frac), [], [0] * e["inputs"]
-    for step in xs:
-        h = each(lambda a, h, x_: requantize((a * h << most - product_frac) + (x_ << most - x), most, made),
-                 arrays[f"{e['name']}.factors"], h, step)
-        ys.append(h)
-    return ys
+    most, factors = max(x, product_frac), arrays[f"{e['name']}.factors"]
+    return states(e, xs, [0] * e["inputs"], lambda step, h: each(lambda a, h, x_: requantize(
+        (a * h << most - product_frac) + (x_ << most - x), most, made), factors, h, step))
 
 
 JOINS = {"add": combined(sum), "difference": combined(lambda v: v[0] - v[1]), "maximum": combined(max),

@@ -80,9 +80,10 @@ class Sender(wiring.Component):
             used = Signal.like(sent[n], name=f"used_{n}")
             m.d.comb += [used.eq(sent[n] - taken[n]),
                          offers[n].eq(getattr(self, f"i_{n}").valid & (used < shape.depth(n)))]
-        held, busy, first, active = (Signal(range(max(2, count)), name="held"), Signal(name="busy"),
-                                     Signal(range(max(2, count)), name="first"),
-                                     Signal(range(max(2, count)), name="active"))
+        held = Signal(range(max(2, count)))
+        busy = Signal()
+        first = Signal.like(held)
+        active = Signal.like(held)
         for n in reversed(range(count)):
             with m.If(offers[n]):
                 m.d.comb += first.eq(n)
