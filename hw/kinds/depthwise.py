@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import ceil_log2
 
@@ -18,7 +18,7 @@ from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
-from circulant.hw.kinds.pool.window_pool import Passing
+from circulant.hw.kinds.pool.window_pool import ChannelShape, Passing
 from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.plan.line_cost import image_cycles
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
@@ -44,7 +44,7 @@ class DepthwisePlan(ValuesPlan):
 
 
 @dataclass(frozen=True, eq=False)
-class DepthwiseShape:
+class DepthwiseShape(ChannelShape):
     """How a depthwise convolution walks over an image; in place of a `LineBufferShape`.
 
     Parameters:
@@ -56,14 +56,6 @@ class DepthwiseShape:
     layer: Depthwise
     k: int
     positions: int
-    blocks: int = 1
-    fold: int = 1
-    passes: int = 1
-
-    @property
-    def beats(self) -> int:
-        """Blocks of a pixel."""
-        return -(-self.layer.inputs // self.k)
 
     @property
     def turns(self) -> tuple[int, int]:
@@ -75,20 +67,8 @@ class DepthwiseShape:
         return self.turns[0] * self.beats
 
     @property
-    def lines(self) -> int:
-        return 2 * self.layer.window.extent[0] + self.layer.window.stride[0]
-
-    @property
     def walk(self) -> Walk:
         return Walk(self.layer.grid, self.layer.output_grid, self.layer.window, self.beats, block_by_block=True)
-
-    @property
-    def block(self) -> data.StructLayout:
-        return block(self.k, self.layer.input_format.width)
-
-    @property
-    def spectrum(self) -> data.ArrayLayout:
-        return data.ArrayLayout(signed(self.layer.input_format.width), self.k)
 
     def transform(self, m: Module, platform: Platform) -> Passing:
         m.submodules.passing = passing = Passing(self.spectrum, flip=False)

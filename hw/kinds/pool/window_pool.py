@@ -16,21 +16,21 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
+from circulant.sim.kinds.depthwise import Depthwise
 from circulant.sim.kinds.pool import Pool, reciprocal
 
-__all__ = ["WindowPoolLayer", "WindowShape", "joined", "rounded"]
+__all__ = ["ChannelShape", "WindowPoolLayer", "WindowShape", "joined", "rounded"]
 
 
-@dataclass(frozen=True)
-class WindowShape:
-    """How a pooling walks over an image; in place of a `LineBufferShape`.
+class ChannelShape:
+    """How a layer that works on each channel by itself walks over an image; in place of a `LineBufferShape`.
 
-    Parameters:
+    Members:
         layer: the golden layer.
-        k: values of a block.
+        k: channels of a block.
     """
 
-    layer: Pool
+    layer: Depthwise | Pool
     k: int
     blocks: int = 1
     fold: int = 1
@@ -40,6 +40,31 @@ class WindowShape:
     def beats(self) -> int:
         """Blocks of a pixel."""
         return -(-self.layer.inputs // self.k)
+
+    @property
+    def lines(self) -> int:
+        return 2 * self.layer.window.extent[0] + self.layer.window.stride[0]
+
+    @property
+    def block(self) -> data.StructLayout:
+        return block(self.k, self.layer.input_format.width)
+
+    @property
+    def spectrum(self) -> data.ArrayLayout:
+        return data.ArrayLayout(signed(self.layer.input_format.width), self.k)
+
+
+@dataclass(frozen=True)
+class WindowShape(ChannelShape):
+    """How a pooling walks over an image; in place of a `LineBufferShape`.
+
+    Parameters:
+        layer: the golden layer.
+        k: values of a block.
+    """
+
+    layer: Pool
+    k: int
 
     @property
     def positions(self) -> int:
@@ -55,20 +80,8 @@ class WindowShape:
         return self.beats
 
     @property
-    def lines(self) -> int:
-        return 2 * self.layer.window.extent[0] + self.layer.window.stride[0]
-
-    @property
     def walk(self) -> Walk:
         return Walk(self.layer.grid, self.layer.output_grid, self.layer.window, self.beats)
-
-    @property
-    def block(self) -> data.StructLayout:
-        return block(self.k, self.layer.input_format.width)
-
-    @property
-    def spectrum(self) -> data.ArrayLayout:
-        return data.ArrayLayout(signed(self.layer.input_format.width), self.k)
 
     def transform(self, m: Module, platform: Platform) -> "Passing":
         m.submodules.passing = passing = Passing(self.spectrum, flip=self.layer.mode == "max")
