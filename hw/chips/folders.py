@@ -228,6 +228,7 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
                           if not each[0].startswith("link") and each[0] not in ("up", "fault"))
     shared = any(isinstance(plan, LayerPlan) and plan.sharing is not None for plans in planned.plans for plan in plans)
     late = timing.latency if exact else None
+    stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out.
     states = {wire.name: timing.exchanges.get(wire.start, 0.0) for wire in cut.wires if wire.before and exact}
     layers: list[LayerEntry] = []
     for n, part in parts.items():
@@ -244,7 +245,7 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
         "input": inputs.pop(network.leading.name), "output": outputs.pop(network.result), "streams": 1,
         "max_steps": None, "multipliers": sum(each.multipliers for each in made.values()),
         "memory_bits": sum(part["memory_bits"] for part in parts.values()), "latency_spaced": late,
-        "latency_contiguous": None if shared or timing.exchanges else late,
+        "latency_contiguous": late if stepwise and not shared and not timing.exchanges else None,
         "estimates": [*timing.estimates] if exact else ["cycles"], "layers": layers}
     if network.leading.flow.grid is not None:
         whole["over_images"] = True

@@ -1,12 +1,17 @@
 """Small networks that are divided over chips."""
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from benchmarks import stacks
+from benchmarks.draw import recurrent_layers
 from benchmarks.stacks import Shape
 from circulant.hw.chips.cluster import Chip, Cluster, Link
 from circulant.hw.chips.cut import Place
+from circulant.sim.kinds.gru import FloatGru
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.float_model import Model
 
 ROWS = {"lstm1": Place((0,)), "lstm2": Place((0, 1), (1, 3))}
 """The second layer's rows over two chips."""
@@ -16,6 +21,15 @@ ROWS = {"lstm1": Place((0,)), "lstm2": Place((0, 1), (1, 3))}
 def pair():
     """Two LSTMs of 16, whose second one has an input and a state of one format."""
     return stacks.network(Shape("lstm", 2, 16, inputs=8), 4)
+
+
+@cache
+def classifier():
+    """A GRU that gives its last state, and a linear layer."""
+    rng = np.random.default_rng(3)
+    layers = [replace(layer, returns="last") if isinstance(layer, FloatGru) else layer
+              for layer in recurrent_layers(rng, 6, ["gru after"], [4, 4])]
+    return quantize(Model.chain("classifier", 6, True, layers), rng.normal(0, 1, (6, 9, 6)))
 
 
 def data(network, count=3, steps=9):

@@ -8,7 +8,7 @@ from circulant.hw.chips.folders import SYSTEM, generate_chips, read_chips
 from circulant.hw.chips.plans import planned
 from circulant.sim.cosim import verify
 from circulant.sim.refusal import Refusal
-from tests.hw.chips.networks import ROWS, cluster, data, pair
+from tests.hw.chips.networks import ROWS, classifier, cluster, data, pair
 
 WHOLE = {"lstm1": Place((0,)), "lstm2": Place((1,))}
 
@@ -32,6 +32,17 @@ def test_lost_doubled_and_spoilt_words_and_slow_pins_change_no_bit(tmp_path):
     folder = generate_chips(plan, latency=11, faults=3).write(tmp_path / "chips")
     found = verify(folder / SYSTEM, pair().vectors(data(pair())), patience=5000)
     assert found.mismatches == 0 and found.words_compared > 3 * 9 * 16
+
+
+def test_a_result_for_each_sequence_comes_as_planned(tmp_path):
+    """What a step leaves under way holds up the first step of the next sequence, so one latency is planned."""
+    network = classifier()
+    plan = planned(network, cluster(60, 60), {"layer_0": Place((0,)), "out": Place((1,))})
+    folder = generate_chips(plan).write(tmp_path / "chips")
+    found = verify(folder / SYSTEM, network.vectors(data(network)), stalls=False)
+    assert found.mismatches == 0 and found.words_compared >= 3
+    assert found.latency_spaced == plan.timing.latency
+    assert found.latency_contiguous > found.latency_spaced
 
 
 def test_what_is_simulated_is_what_each_chip_gets(rows):
