@@ -23,7 +23,7 @@ from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.plan.line_cost import image_cycles
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.stream_plan import values_entry
-from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay, tree
+from circulant.hw.stream.pipeline import LEVELS, Queue, block, delay, tree
 from circulant.hw.unit import Site, heeds_marks, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.figures import floor
@@ -133,16 +133,9 @@ class DepthwiseLayer(wiring.Component):
         m = Module()
         shape, layer, lines, queue = self._shape, self._shape.layer, self._lines, self._queue
         factor, width = layer.factor.width, layer.output_format.width
-        m.submodules.lines, m.submodules.queue = lines, queue
         weights, biases = (Rom(**image._asdict()) for image in self.images)
         m.submodules.weights, m.submodules.biases = weights, biases
-        connect(m, wiring.flipped(self.i), lines.i)
-        connect(m, queue.o, wiring.flipped(self.o))
-
-        # A pixel is started while the queue has room for all under way.
-        promised = Signal(range(queue.depth + shape.beats + 1))
-        m.d.comb += lines.room.eq(promised <= queue.depth - shape.beats)
-        m.d.sync += promised.eq(promised + Mux(lines.starts, shape.beats, 0) - (queue.o.valid & queue.o.ready))
+        shape.between(m, self, lines, queue)
 
         # What is known of an issue, as late as its products and its sums.
         late = SPECTRA + 1 + self._levels
@@ -157,11 +150,7 @@ class DepthwiseLayer(wiring.Component):
         with m.If(delay(m, ends, 1, name="summed", reset_less=False)):
             m.d.sync += beat.eq(Mux(beat == shape.beats - 1, 0, beat + 1))
         if self._marked:
-            count = prod(layer.output_grid) * shape.beats
-            at = Signal(range(max(2, count)))
-            m.d.comb += queue.i.payload.last.eq(at == count - 1)
-            with m.If(leaves):
-                m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))
+            shape.mark(m, queue, leaves)
 
         # Products, their sums over the positions of a turn, and over all turns; rounding, bias, ReLU.
         for j in range(shape.k):

@@ -1,7 +1,9 @@
 """Pooling whose windows overlap or reach beyond the image: lines are kept, and a window is read in each cycle."""
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from operator import add
+from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -52,6 +54,24 @@ class ChannelShape:
     @property
     def spectrum(self) -> data.ArrayLayout:
         return data.ArrayLayout(signed(self.layer.input_format.width), self.k)
+
+    def between(self, m: Module, unit: Any, lines: LineBuffer, queue: Queue) -> None:
+        """Lines behind the input of a unit, and a queue in front of its output: a pixel is started while the queue has
+        room for all under way."""
+        m.submodules.lines, m.submodules.queue = lines, queue
+        connect(m, wiring.flipped(unit.i), lines.i)
+        connect(m, queue.o, wiring.flipped(unit.o))
+        promised = Signal(range(queue.depth + self.beats + 1))
+        m.d.comb += lines.room.eq(promised <= queue.depth - self.beats)
+        m.d.sync += promised.eq(promised + Mux(lines.starts, self.beats, 0) - (queue.o.valid & queue.o.ready))
+
+    def mark(self, m: Module, queue: Queue, comes: Value) -> None:
+        """The last block of an image is marked, as blocks come into the queue."""
+        count = prod(self.layer.output_grid) * self.beats
+        at = Signal(range(max(2, count)))
+        m.d.comb += queue.i.payload.last.eq(at == count - 1)
+        with m.If(comes):
+            m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))
 
 
 @dataclass(frozen=True)
@@ -168,25 +188,13 @@ class WindowPoolLayer(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, layer, lines, queue = self._shape, self._shape.layer, self._lines, self._queue
-        m.submodules.lines, m.submodules.queue = lines, queue
-        connect(m, wiring.flipped(self.i), lines.i)
-        connect(m, queue.o, wiring.flipped(self.o))
-
-        # A pixel is started while the queue has room for all under way.
-        promised = Signal(range(queue.depth + shape.beats + 1))
-        m.d.comb += lines.room.eq(promised <= queue.depth - shape.beats)
-        m.d.sync += promised.eq(promised + Mux(lines.starts, shape.beats, 0) - (queue.o.valid & queue.o.ready))
+        shape.between(m, self, lines, queue)
 
         # What comes out of the tree, counted where the last block of an image is marked.
         comes = delay(m, lines.issue.valid, self._behind, name="comes", reset_less=False)
         m.d.comb += queue.i.valid.eq(comes)
         if self._marked:
-            down, across = layer.output_grid
-            count = down * across * shape.beats
-            at = Signal(range(max(2, count)))
-            m.d.comb += queue.i.payload.last.eq(at == count - 1)
-            with m.If(comes):
-                m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))
+            shape.mark(m, queue, comes)
 
         # The greatest value or the sum of each window, then the mean.
         for j in range(shape.k):
