@@ -11,9 +11,10 @@ import numpy as np
 
 from benchmarks.stacks import Shape, network
 from circulant.hw.chips.cluster import Chip, Cluster, Link
+from circulant.hw.chips.costs import Costs, Goal
 from circulant.hw.chips.cut import Place
 from circulant.hw.chips.folders import SYSTEM, generate_chips
-from circulant.hw.chips.search import Costs, Goal, baselines, best, exhaustive, search
+from circulant.hw.chips.search import baselines, best, exhaustive, search
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
 

@@ -59,8 +59,9 @@ def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tup
     """
     with extras("circulant partition", "amaranth"):
         from circulant.hw.chips.cluster import Chip, Cluster, Link
+        from circulant.hw.chips.costs import Goal
         from circulant.hw.chips.folders import SYSTEM, generate_chips, read_chips
-        from circulant.hw.chips.search import Goal, search
+        from circulant.hw.chips.search import search
 
     network = Network.load(folder)
     if not 1 <= chips <= 64:
@@ -82,7 +83,7 @@ def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tup
     figures = {"folder": str(where), "places": found.lines(), "period": timing.period, "latency": timing.latency,
                "estimates": list(timing.estimates),
                "links": {f"chip{a} to chip{b}": words for (a, b), words in timing.links.items()},
-               "multipliers": {each.name: each.multipliers for each in designs.chips.values()}}
+               "multipliers": {each.name: each.record.multipliers for each in designs.chips.values()}}
     lines = [*found.lines(), f"period {timing.period:g} cycles, latency {timing.latency}"
              + (f" (estimates: {', '.join(timing.estimates)})" if timing.estimates else ""), str(where)]
     wrong = 0

@@ -13,7 +13,6 @@ from circulant.hw.chips.plans import Planned
 from circulant.hw.chips.system import System
 from circulant.hw.design import TOP, described
 from circulant.hw.emit.amaranth_patches import fast_elaboration
-from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.top import Top, prefixes
@@ -79,17 +78,11 @@ class ChipDesign:
     Parameters:
         contents: Verilog and memory images by file name.
         record: what the manifest says.
-        counted: the parts of its circuit, links apart.
     """
 
     name: str
     contents: Mapping[str, str]
     record: _ChipRecord
-    counted: Inventory
-
-    @property
-    def multipliers(self) -> int:
-        return int(self.counted.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +159,7 @@ def generate_chips(planned: Planned, *, family: str = "generic", latency: int | 
                 verilog=tuple(texts), images=tuple(sorted(images)), ports=_signals(chips[n]),
                 links={names[other]: _link_record(planned, n, other) for other in chips[n].others},
                 cycles=planned.timing.parts[n], multipliers=counted.multipliers,
-                memory_bits=parts[n]["memory_bits"]), counted)
+                memory_bits=parts[n]["memory_bits"]))
         modules = {n: f"{names[n]}_{CHIP}" for n in chips}
         system = System(chips, modules, latency=planned.cluster.link.latency if latency is None else latency,
                         faults=faults)
@@ -243,7 +236,7 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
         "ports": [{"name": name, "direction": direction, "bits": bits, "meaning": ""}
                   for name, direction, bits in hosts],
         "input": inputs.pop(network.leading.name), "output": outputs.pop(network.result), "streams": 1,
-        "max_steps": None, "multipliers": sum(each.multipliers for each in made.values()),
+        "max_steps": None, "multipliers": sum(each.record.multipliers for each in made.values()),
         "memory_bits": sum(part["memory_bits"] for part in parts.values()), "latency_spaced": late,
         "latency_contiguous": late if stepwise and not shared and not timing.exchanges else None,
         "estimates": [*timing.estimates] if exact else ["cycles"], "layers": layers}

@@ -11,183 +11,31 @@ Columns and streams are choices of the papers that no circuit here has: `UNBUILT
 
 HyPar: Song et al., HPCA 2019. AccPar: Song et al., HPCA 2020.
 """
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 from math import inf
 from typing import Any
 
-import numpy as np
-
-from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.chips.cluster import Chip, Cluster
+from circulant.hw.chips.costs import FILL, Costs, Goal
 from circulant.hw.chips.cut import Place, Placement, even
-from circulant.hw.chips.plans import EXCHANGE, Planned, planned
-from circulant.hw.chips.rows import block_rows, row_share, undivided
+from circulant.hw.chips.plans import Planned, planned
+from circulant.hw.chips.rows import block_rows, undivided
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.passes import Ladder, ladder, layer_multiplications
-from circulant.hw.plan.shares import FULL, shares
-from circulant.hw.planner import rung_cycles, rung_multipliers
 from circulant.hw.resources import inventory
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Node
 
-__all__ = ["FLAT", "UNBUILT", "Costs", "Choice", "Goal", "baselines", "best", "candidates", "exhaustive", "search"]
+__all__ = ["FLAT", "UNBUILT", "Choice", "baselines", "best", "candidates", "exhaustive", "search"]
 
 FLAT, KEPT, FINALISTS = 4, 256, 3
 
 UNBUILT = {"columns": "no circuit exchanges partial sums of spectra", "streams": "no circuit gives sequences to chips "
            "in turn"}
 """Choices of the papers that are not built, and why."""
-
-FILL = 80
-"""Cycles of a layer's pipeline about, by which latencies are ranked."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A weighted sum of cycles, which is to be small."""
-
-    period: float = 1.0
-    latency: float = 0.0
-
-    def of(self, period: float, latency: float | None) -> float:
-        return self.period * period + (self.latency * (inf if latency is None else latency) if self.latency else 0.0)
-
-
-@dataclass
-class Costs:
-    """Costs of places, by the ladders of the planner; each ladder is computed once.
-
-    Parameters:
-        levels: of logic, see `circulant.hw.planner.plan`.
-    """
-
-    network: Network
-    cluster: Cluster
-    goal: Goal = field(default_factory=Goal)
-    levels: int = LEVELS
-    _ladders: dict[Hashable, tuple[list[int], list[int]]] = field(default_factory=dict)
-    _parts: dict[Hashable, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.nodes = {node.name: node for node in self.network.nodes}
-        flows = self.network.flows
-        self.work = {name: layer_multiplications(node.layer, flows[node.sources[0]].pixels)
-                     if not node.layer.joins else 0 for name, node in self.nodes.items()}
-
-        def block(layer: Any, given: Sequence[int]) -> int:
-            try:
-                return int(matrices_of(layer)[0].product.block_size)
-            except Refusal:
-                own = getattr(layer, "product", None)
-                return own.block_size if own is not None else min(given)
-
-        blocks = self.network.walk({each.name: each.flow.size for each in self.network.inputs}, block, every=True)
-        self.vectors = {name: self._words(name, blocks[name]) for name in self.nodes}
-
-    def _words(self, name: str, k: int) -> tuple[int, int]:
-        """Blocks of a sample, and words of each."""
-        flow = self.network.flows[name]
-        return -(-flow.size // k) * flow.pixels, self.cluster.link.words(k * self.network.formats[name].width)
-
-    def rungs(self, name: str, blocks: int) -> tuple[list[int], list[int]]:
-        """Multipliers and cycles of the useful plans of a layer, or of so many of its block rows (0 for all)."""
-        node = self.nodes[name]
-        pixels, products = self.network.flows[node.sources[0]].pixels, getattr(node.layer, "products", {})
-        key: Hashable = (name, blocks)
-        if products:  # Layers of one shape have one ladder.
-            key = (node.layer.kind, blocks, pixels, node.layer.inputs, node.layer.outputs, self.work[name],
-                   tuple(each.weights.shape for each in products.values()))
-        if key not in self._ladders:
-            layer = row_share(node.layer, name, 0, blocks) if blocks else node.layer
-            found: Ladder = ladder(layer, streams=1, count=pixels, levels=self.levels)
-            self._ladders[key] = ([rung_multipliers(each) for each in found.rungs],
-                                  [rung_cycles(each) for each in found.rungs])
-        return self._ladders[key]
-
-    def wait(self, name: str, blocks: int) -> int:
-        """Cycles that a share with a state waits for the others, about."""
-        return EXCHANGE + 2 * self.cluster.link.latency if blocks and hasattr(self.nodes[name].layer, "gates") else 0
-
-    def shares(self, placement: Placement) -> Iterator[tuple[int, str, int]]:
-        """(chip, layer, its block rows there or 0 for all)."""
-        for name, place in placement.items():
-            for chip, blocks in zip(place.chips, place.blocks or (0,), strict=True):
-                yield chip, name, blocks
-
-    def words(self, placement: Placement) -> dict[tuple[int, int], int]:
-        """Words of a sample on each directed link."""
-        found: dict[tuple[int, int], int] = {}
-        for node in self.network.nodes:
-            if node.name in placement:
-                for pair, words in self.moved(node, placement).items():
-                    found[pair] = found.get(pair, 0) + words
-        return found
-
-    def moved(self, node: Node, placement: Placement) -> dict[tuple[int, int], int]:
-        """Words that a layer's place adds on each directed link: what its sources send it, and states."""
-        found: dict[tuple[int, int], int] = {}
-        takers = placement[node.name].chips
-
-        def send(name: str, place: Place, to: int) -> None:
-            blocks, words = self.vectors[name]
-            total = sum(place.blocks) or 1
-            for chip, own in zip(place.chips, place.blocks or (1,), strict=True):
-                for pair in self.cluster.way(chip, to):
-                    found[pair] = found.get(pair, 0) + blocks * own // total * words
-
-        for source in dict.fromkeys(node.sources):
-            if source in placement:
-                for chip in takers:
-                    sent = any(chip in placement[other.name].chips for other in self.network.readers[source]
-                               if other.name in placement and other is not node and self._before(other, node))
-                    if not sent:
-                        send(source, placement[source], chip)
-        if len(takers) > 1 and hasattr(node.layer, "initial") and hasattr(node.layer, "gates"):
-            for chip in takers:
-                send(node.name, placement[node.name], chip)
-        return found
-
-    def _before(self, one: Node, other: Node) -> bool:
-        order = list(self.nodes)
-        return order.index(one.name) < order.index(other.name)
-
-    def cost(self, placement: Placement) -> float:
-        """The goal of a placement of all layers; infinite where a chip cannot hold its share."""
-        period = float(max([*self.words(placement).values(), 0]))
-        for n, chip in enumerate(self.cluster.chips):
-            mine = [(name, blocks) for at, name, blocks in self.shares(placement) if at == n]
-            key = chip.multipliers, tuple(mine)
-            if mine and key not in self._parts:
-                self._parts[key] = self._part(chip, mine)
-            period = max(period, self._parts[key] if mine else 0)
-        return self.goal.of(period, self.late(placement))
-
-    def _part(self, chip: Chip, mine: Sequence[tuple[str, int]]) -> float:
-        """The period of a chip."""
-        each = [self.rungs(*one) for one in mine]
-        most = max(len(multipliers) for multipliers, _ in each)
-        costs, cycles = np.full((1, len(each), most), FULL), np.zeros((1, len(each), most), np.int64)
-        for n, ((multipliers, taken), (name, blocks)) in enumerate(zip(each, mine, strict=True)):
-            costs[0, n, :len(multipliers)] = multipliers
-            cycles[0, n, :len(taken)] = np.array(taken) + self.wait(name, blocks)
-        chosen, left = shares(costs, cycles, np.array([chip.multipliers]))
-        return inf if left[0] < 0 else float(max(cycles[0, n, at] for n, at in enumerate(chosen[0])))
-
-    def late(self, placement: Placement) -> float:
-        """The latency of a sample about, as if each layer had its whole chip."""
-        done: dict[str, float] = {}
-        for node in self.network.nodes:
-            place = placement[node.name]
-            start = max((done.get(source, 0.0) + (
-                self.cluster.link.latency + 8 if placement.get(source, place).chips != place.chips else 0)
-                for source in node.sources), default=0.0)
-            chips = [self.cluster.chips[n].multipliers for n in place.chips]
-            done[node.name] = start + (FILL if self.work[node.name] else 1) + self.work[node.name] / sum(chips)
-        return max(done[name] for name in self.network.outputs)
 
 
 def candidates(costs: Costs, name: str, chips: Sequence[tuple[int, ...]], weights: Sequence[float]) -> list[Place]:
@@ -227,7 +75,7 @@ class _State:
 def _program(costs: Costs, places: Callable[[str], list[Place]], rank: Callable[[_State], Any]) -> list[Placement]:
     """The placements that are left at the end, the best by ``rank`` first."""
     cluster, network = costs.cluster, costs.network
-    multipliers = [float(each.multipliers) for each in cluster.chips]
+    multipliers = costs.weights
     alike = [min(m for m in range(n + 1) if cluster.chips[m].multipliers == cluster.chips[n].multipliers)
              for n in range(len(multipliers))]
     last = {source: n for n, node in enumerate(network.nodes) for source in node.sources}
@@ -249,8 +97,7 @@ def _program(costs: Costs, places: Callable[[str], list[Place]], rank: Callable[
 
 
 def _by_goal(costs: Costs) -> Callable[[_State], Any]:
-    weights = [float(each.multipliers) for each in costs.cluster.chips]
-    return lambda state: state.rank(costs.goal, weights)
+    return lambda state: state.rank(costs.goal, costs.weights)
 
 
 def _later_twin(place: Place, state: _State, alike: Sequence[int]) -> bool:
@@ -285,8 +132,7 @@ def best(costs: Costs, *, divided: bool = True) -> list[Placement]:
     Parameters:
         divided: whether rows may be.
     """
-    cluster = costs.cluster
-    weights = [float(each.multipliers) for each in cluster.chips]
+    weights = costs.weights
     everyone = tuple(range(len(weights)))
     if len(weights) <= FLAT:
         places = {name: [place for place in candidates(costs, name, [everyone], weights) if divided or place.whole]
@@ -325,7 +171,7 @@ def _halved(costs: Costs, weights: Sequence[float], divided: bool) -> list[Place
 
 def _refined(costs: Costs, name: str, halves: Sequence[tuple[int, ...]], divided: bool) -> list[Place]:
     """The places of a layer that lies in some groups, on one half or both of each."""
-    weights = [float(each.multipliers) for each in costs.cluster.chips]
+    weights = costs.weights
     layer = costs.nodes[name].layer
     rows = divided and not undivided(layer)
     each = [[(n,) for n in pair] + ([pair] if len(pair) > 1 and rows else []) for pair in halves]
@@ -341,7 +187,7 @@ def _refined(costs: Costs, name: str, halves: Sequence[tuple[int, ...]], divided
 
 def exhaustive(costs: Costs, *, divided: bool = True) -> tuple[float, Placement]:
     """The cost of the best of all placements, and that one; for small networks."""
-    weights = [float(each.multipliers) for each in costs.cluster.chips]
+    weights = costs.weights
     everyone = tuple(range(len(weights)))
     places = [[place for place in candidates(costs, name, [everyone], weights) if divided or place.whole]
               for name in costs.nodes]
@@ -423,7 +269,7 @@ def baselines(network: Network, cluster: Cluster, goal: Goal | None = None, *, l
     alone = [costs.cost({name: Place((n,)) for name in costs.nodes}) for n in range(len(cluster.chips))]
     rate = sum(0.0 if each == inf else 1 / each for each in alone)
     layers = best(costs, divided=False)
-    weights = [float(each.multipliers) for each in cluster.chips]
+    weights = costs.weights
     everyone = tuple(range(len(weights)))
     places = {name: candidates(costs, name, [everyone], weights) for name in costs.nodes}
     traffic = [each for each in _program(costs, places.__getitem__, lambda state: (

@@ -3,8 +3,9 @@ from itertools import pairwise
 import pytest
 
 from circulant.hw.chips.cluster import Chip, Cluster, Link
+from circulant.hw.chips.costs import Costs, Goal
 from circulant.hw.chips.cut import Place
-from circulant.hw.chips.search import Costs, Goal, baselines, best, candidates, exhaustive, search
+from circulant.hw.chips.search import baselines, best, candidates, exhaustive, search
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import cluster, pair
 from tests.random_networks import Random
