@@ -52,7 +52,7 @@ def faster(batch: int, p: int, q: int, k: int) -> str:
     """The path that takes less time, forward and backward, for ``batch`` vectors: "matrix" or "spectrum".
 
     The spectrum saves multiplications by a factor of about k/2, and pays for moving the batch and the weights between
-    the transforms; docs/archive/training.md has the measured crossover.
+    the transforms.
     """
     if k < 4:
         return "matrix"
