@@ -1,9 +1,9 @@
 """Whether mutants that survive are the circuit itself in other words: proofs with all that is around them.
 
-Of four kinds. Yosys finds, first of all, that nothing depends on the mutant's value. `benchmarks.formal.induction`
+Of three kinds. Yosys finds, first of all, that nothing depends on the mutant's value. `benchmarks.formal.induction`
 proves that the mutant's module does the same whatever is around it, or else the module that this one is in, and so on
 up to the whole circuit: the smaller the part, the sooner a proof ends. Of the smallest parts `benchmarks.formal.loaded`
-proves it for all that their registers can be loaded with. Yosys proves that the module by itself does.
+proves it for all that their registers can be loaded with.
 """
 import os
 import re
@@ -17,7 +17,6 @@ from benchmarks.formal.loaded import same_when_loaded
 from benchmarks.formal.netlist import Box, Netlist, netlist
 from benchmarks.formal.parts import RESET, parts
 from benchmarks.formal.twin import Machine
-from benchmarks.mutation import equivalence
 from benchmarks.mutation.mutants import Mutant
 from benchmarks.mutation.selected import selected
 from circulant.sim.cosim.manifest import Manifest
@@ -74,8 +73,6 @@ class Prover:
             few = sum(isinstance(cell, Box) for cell in circuit.cells) <= MULTIPLIERS
             if n < LOADED and few and not whole and self._loaded(part, mutant):
                 return {"proved": f"the same for all that registers can be loaded with, {part}"}
-        if equivalence.available() and equivalence.equivalent(self._verilog, mutant):
-            return {"proved": "the module is the same"}
         return {"proved": "", "why": why}
 
     def _loaded(self, part: str, mutant: Mutant) -> bool:
