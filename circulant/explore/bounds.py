@@ -4,6 +4,7 @@ Below the lower bound the weights do not fit on the chip; above the upper one a 
 follow from shapes, so that an untrained network has those of the trained one.
 """
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -58,19 +59,26 @@ def sized(experiment: Experiment, block_size: int | dict[str, int]) -> Experimen
     return replace(experiment, compression=CompressionSettings(block_size))
 
 
-def bounds(experiment: Experiment, *, memory_bits: int = 0, cycles: float = math.inf,
+def bounds(experiment: Experiment, *, memory_bits: int = 0, cycles: float = math.inf, deadline: float = math.inf,
            price: Callable[[Experiment], Cost] | None = None) -> Bounds:
     """The block sizes worth training for the experiment's device.
 
     Parameters:
         memory_bits: that the design may have at the most; 0 for what the device has.
         cycles: from step to step at the most.
+        deadline: of `time.monotonic`, after which no block size is planned.
         price: the cost of an experiment; the default builds its network untrained, quantizes and plans it.
 
     Raises:
-        Refusal: when no block size gives a design that fits and keeps the limits, with what the largest one breaks.
+        Refusal: when no block size gives a design that fits and keeps the limits, with what the largest one breaks;
+            when the deadline comes before.
     """
-    costs = [(price or cost)(sized(experiment, size)) for size in SIZES]
+    costs = []
+    for size in SIZES:
+        if time.monotonic() > deadline:
+            raise Refusal("--hours must be enough to plan the block sizes, but the time was over before that of "
+                          f"{size}; allow more")
+        costs.append((price or cost)(sized(experiment, size)))
     costs = [each if each.reason else replace(each, reason=" and ".join(words for words, over in (
         (f"it needs {each.memory_bits:,} memory bits, and {memory_bits:,} are allowed",
          memory_bits and each.memory_bits > memory_bits),

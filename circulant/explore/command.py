@@ -62,7 +62,7 @@ RUNNERS_UP = 3
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True,
               help="Train the chosen, the uniform and the dense models from this many seeds, and show the spread.")
 @click.option("--hours", type=click.FloatRange(min=0, min_open=True),
-              help="End trainings after this many hours, each with its epoch.")
+              help="End after this many hours: what is at work ends with its epoch or design.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results.  [default: runs/explore-NAME]")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
@@ -95,13 +95,12 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
         with Bars(Console(stderr=True)) as bars:
             prepared = _prepared(given, part, bars)
             cycles = _cycles(prepared, limits["latency_us"], limits["mhz"])
-            found = bounds(prepared, memory_bits=limits["memory_bits"] or 0, cycles=cycles)
-            models = phase_one(prepared, found, limits["lost"], deadline=deadline, jobs=where, show=bars)
+            found = bounds(prepared, memory_bits=limits["memory_bits"] or 0, cycles=cycles, deadline=deadline)
+            models = phase_one(prepared, found, limits["lost"], deadline=deadline, share=_share(deadline, 1 / 2),
+                               jobs=where, show=bars)
             within = Limits(limits["lost"], cycles, limits["memory_bits"] or math.inf)
-            designs = phase_two(models, within, jobs=where, show=bars)
-            repeated: tuple[Row, ...] = ()
-            if time.monotonic() < deadline:
-                repeated = repeat(designs, limits["seeds"], jobs=where, show=bars, deadline=deadline)
+            designs = phase_two(models, within, deadline=deadline, share=_share(deadline, 1 / 3), jobs=where, show=bars)
+            repeated = repeat(designs, limits["seeds"], jobs=where, show=bars, deadline=_share(deadline, 1 / 2))
             fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
             if time.monotonic() < deadline:
                 at = designs.points[designs.chosen].experiment
@@ -124,9 +123,16 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
     return 0
 
 
+def _share(deadline: float, part: float) -> float:
+    """The end of a phase that may take a part of the time that is left."""
+    now = time.monotonic()
+    return now + part * (deadline - now)
+
+
 def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
     """The experiment on its device, with all of its multipliers and memories of its family, and samples held out to
-    choose by. Thousands of candidates are planned, so each has an array for each layer where objective is "auto".
+    choose by. Thousands of candidates are planned, so each has an array for each layer where objective is "auto"; each
+    has the bit widths it is planned with, so that none is searched for narrower ones.
 
     Raises:
         Refusal: an unknown device; an experiment that names a dense baseline, which saw the samples held out; products
@@ -150,6 +156,7 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
     if not held:
         held = max(1, len(training.load_data(**given.tables()["data"], progress=show).train_x) // PART)
     return replace(given, data=replace(given.data, held_out=held), board=Board(part),
+                   quantization=replace(given.quantization, budget=0.0),
                    hardware=replace(given.hardware, multipliers=0, objective=objective))
 
 

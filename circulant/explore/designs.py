@@ -18,6 +18,7 @@ from circulant.sweep.pareto import front
 from circulant.sweep.point import Point, plain
 from circulant.sweep.rows import Row
 from circulant.sweep.run import Jobs, run
+from circulant.sweep.work import OVER
 
 __all__ = ["UNIFORM", "WEIGHTS", "Designs", "Evaluate", "Limits", "phase_two"]
 
@@ -86,7 +87,7 @@ class Designs:
 
 
 def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = silent,
-              evaluate: Evaluate | None = None) -> Designs:
+              deadline: float = math.inf, share: float = math.inf, evaluate: Evaluate | None = None) -> Designs:
     """The best design of the models that keep the accuracy.
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
@@ -95,19 +96,23 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     is taken, of up to `TRIES`.
 
     Parameters:
+        deadline: of `time.monotonic`, after which no design is evaluated or generated.
+        share: likewise, after which none is evaluated, if it is earlier.
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
 
     Raises:
-        Refusal: when no design is within the limits, with the nearest one.
+        Refusal: when no design is within the limits, with the nearest one; when there is no time for any.
         Refusal, ToolError: when none of those that are tried can be generated.
     """
-    evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show))
+    deadlines = {"plan": min(deadline, share), "verilog": deadline}
+    evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show,
+                                                        deadline=deadlines[measure]))
     points = list(_points(models))
     rows = [row if row["reason"] else row | {"broken": limits.broken(row, models)}
             for row in evaluate(points, "plan")]
     legal = [at for at, row in enumerate(rows) if not row["reason"] and not row["broken"]]
     if not legal:
-        raise Refusal(_none(rows))
+        raise Refusal(_late(rows) or _none(rows))
     uniform = next((at for at, point in enumerate(points) if not rows[at]["reason"] and _is_uniform(point)), None)
     better = [at for at in legal if uniform is not None and _no_worse(rows[at], rows[uniform])]
     distinct = list({_figures(rows[at]): at for at in reversed(legal)}.values())  # Of equal ones that of fewest bits.
@@ -139,7 +144,7 @@ def _points(models: Models) -> Iterator[Point]:
     """All combinations for the chosen model, and all bits of weights for the other models with its layers: that shows
     accuracy by block size and width, and has the uniform design."""
     chosen = models.chosen
-    for weights in WEIGHTS:
+    for weights in reversed(WEIGHTS):  # Where the time ends, accurate ones are there.
         for activations in ACTIVATIONS:
             for share in SHARES:
                 yield Point(_label(chosen), _widened(chosen, weights, activations, share))
@@ -182,6 +187,13 @@ def _figures(row: Row) -> tuple[float, ...]:
 
 def _no_worse(row: Row, other: Row) -> bool:
     return all(mine <= its for mine, its in zip(_costs(row), _costs(other), strict=True))
+
+
+def _late(rows: Sequence[Row]) -> str:
+    """The refusal where there was no time for all designs; empty where there was."""
+    over = sum(row["reason"].startswith(OVER) for row in rows)
+    return (f"--hours must be enough for a design that keeps all limits, but {OVER} before {over} of {len(rows)} were "
+            "evaluated; the same command goes on with them" if over else "")
 
 
 def _none(rows: Sequence[Row]) -> str:

@@ -83,8 +83,8 @@ def compare(chosen: Experiment, row: Row, *, samples: int, others: Sequence[Row]
                 about.append(Row(equal=equal, units=count, said=f"dense, {count} {key}, {bits} bits"))
     evaluate = evaluate or (lambda points: run(points, jobs=jobs, show=show, deadline=deadline))
     seeds = [chosen.training.seed, *(int(each["seed"]) for each in others)]
-    found = evaluate([_seeded(point, seed) for point in points for seed in seeds])
-    rows = [_averaged(found[at * len(seeds):(at + 1) * len(seeds)]) | its for at, its in enumerate(about)]
+    found = evaluate([_seeded(point, seed) for seed in seeds for point in points])
+    rows = [_averaged(found[at::len(points)]) | its for at, its in enumerate(about)]
     verdicts, wrong = _judged(row, [row, *others], rows, samples)
     return Comparison(tuple(rows), tuple(points), verdicts, wrong)
 
@@ -147,14 +147,15 @@ def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Ca
 
 
 def _judged(chosen: Row, seeds: Sequence[Row], rows: list[Row], samples: int) -> tuple[tuple[str, ...], bool]:
-    """A sentence for each cost, and one that sums up; means are compared."""
-    said, lost = [], []
+    """A sentence for each cost, and one that sums up, unless dense networks are missing; means are compared."""
+    said, lost, unknown = [], [], False
     metric, scores = chosen["metric"], [row["quantized"] for row in seeds]
     ours = statistics.fmean(map(loss, seeds))
     for equal, name in EQUAL.items():
         every = [row for row in rows if row["equal"] == equal]
         made = [row for row in every if not row["reason"]]
         if not made:
+            unknown = unknown or bool(every)
             said.append(f"At equal {name} there is no dense network" + (f": {reasons(every)}" if every else "") + ".")
             continue
         best = min(made, key=loss)
@@ -170,9 +171,10 @@ def _judged(chosen: Row, seeds: Sequence[Row], rows: list[Row], samples: int) ->
     if lost:
         count = min([len(seeds), *(len(row["each"]) for row in rows if not row["reason"])])
         said.append(f"Each network here has {f'{count} seeds' if count > 1 else 'one seed'}.{few(count)}")
-    said.append("Block-circulant is the wrong choice here: take the dense network." if wrong else
-                "Block-circulant is not the better choice in everything." if any(lost) else
-                "Block-circulant is no wrong choice here.")
+    if any(lost) or not unknown:
+        said.append("Block-circulant is the wrong choice here: take the dense network." if wrong else
+                    "Block-circulant is not the better choice in everything." if any(lost) else
+                    "Block-circulant is no wrong choice here.")
     return tuple(said), wrong
 
 

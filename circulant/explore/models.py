@@ -6,6 +6,7 @@
 3. Matrices outside the recurrent layers take twice that block size, if the accuracy holds.
 4. A GRU takes the place of an LSTM, if the accuracy holds.
 """
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,21 +83,22 @@ def points_lost(score: float, dense: float, *, higher_is_better: bool) -> float:
     return 100 * ((dense - score) if higher_is_better else (score - dense))
 
 
-def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadline: float = float("inf"), jobs: Jobs = 1,
-              show: Show = silent, train: Trainer | None = None) -> Models:
+def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadline: float = math.inf,
+              share: float = math.inf, jobs: Jobs = 1, show: Show = silent, train: Trainer | None = None) -> Models:
     """The model with the largest blocks that keeps the accuracy, by the rules above.
 
     Parameters:
         allowed: points of the metric that may be lost against the dense baseline.
         deadline: of `time.monotonic`; no training begins after it, and the one at work ends with its epoch.
+        share: a deadline before that one, from the first model on that keeps the accuracy.
         train: the default trains by `circulant.sweep.run.run`, whose trainings are kept and shared.
 
     Raises:
         Refusal: when the smallest block size that fits loses more, or the deadline comes before a model is kept.
         Refusal, ToolError: when trainings fail again and again.
     """
-    search = _PhaseOne(allowed, deadline, train or (
-        lambda point: run([point], jobs=jobs, show=show, deadline=deadline)[0]))
+    search = _PhaseOne(allowed, deadline, share, train or (
+        lambda point: run([point], jobs=jobs, show=show, deadline=search.deadline)[0]))
     chosen = search.double(experiment, limits)
     for step in (search.coarsen, search.exchange):
         chosen = step(chosen)
@@ -106,14 +108,19 @@ def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadlin
 class _PhaseOne:
     """The decisions so far."""
 
-    def __init__(self, allowed: float, deadline: float, train: Trainer) -> None:
-        self._allowed, self._deadline, self._train = allowed, deadline, train
+    def __init__(self, allowed: float, deadline: float, share: float, train: Trainer) -> None:
+        self._allowed, self._deadlines, self._train = allowed, (deadline, share), train
         self._decisions: list[Decision] = []
         self._kept: list[Experiment] = []
         self._left: list[Experiment] = []
         self._first: Row = {}
         self._rows: list[Row] = []
         self._ended = ""
+
+    @property
+    def deadline(self) -> float:
+        """The end of the next training."""
+        return min(self._deadlines) if self._kept else self._deadlines[0]
 
     def double(self, experiment: Experiment, limits: Bounds) -> Experiment:
         """Rules 1 and 2."""
@@ -167,7 +174,7 @@ class _PhaseOne:
 
     def _try(self, step: int, experiment: Experiment) -> bool:
         """Train an experiment, decide, and say whether it is kept."""
-        if self._decisions and time.monotonic() > self._deadline:
+        if self._decisions and time.monotonic() > self.deadline:
             self._ended = f"the time was over before rule {step}"
             return False
         row = self._train(Point(experiment.name, experiment))

@@ -58,11 +58,11 @@ def training(point: Point, dense: Trained | None = None, *, until: float = math.
     return _packed(train(point, None if dense is None else unpacked(dense), until=until))
 
 
-def evaluation(points: Sequence[Point], measure: str, trained: Trained) -> list[Row]:
+def evaluation(points: Sequence[Point], measure: str, trained: Trained, *, until: float) -> list[Row]:
     """`circulant.sweep.work.evaluate` with a model that comes with its files."""
     if "reason" in trained:
         return [Row(**cast(Failure, trained))] * len(points)
-    return evaluate(points, unpacked(trained), measure)
+    return evaluate(points, unpacked(trained), measure, until=until)
 
 
 def _packed(found: Trained) -> Trained:

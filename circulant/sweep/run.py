@@ -26,7 +26,8 @@ def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show:
     Parameters:
         measure: where the figures of the hardware come from: one of `circulant.sweep.grid.MEASURES`.
         jobs: processes, 1 for this one alone; or the address of a Dask scheduler.
-        deadline: of `time.monotonic`, after which no training begins, and each ends with the epoch that it is in.
+        deadline: of `time.monotonic`, after which no training begins, and each ends with the epoch that it is in; nor
+            is a point evaluated that is not kept from before.
 
     Raises:
         Refusal: as `circulant.sweep.cluster.compute`.
@@ -42,7 +43,7 @@ def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show:
         trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
         networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
         found = {at: Row(**cast(Failure, model)) for at, model in trained.items() if "reason" in model}
-        found |= _evaluated(points, networks, trained, measure=measure, processes=processes, show=show)
+        found |= _evaluated(points, networks, trained, measure=measure, processes=processes, show=show, until=until)
     return [_row(point, measure, trained[at], found[at]) for at, point in enumerate(points)]
 
 
@@ -98,11 +99,12 @@ def _trained(points: list[Point], processes: Processes, show: Show, until: float
 
 
 def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapping[int, Trained], measure: str,
-               processes: Processes, show: Show) -> dict[int, Row]:
+               processes: Processes, show: Show, until: float) -> dict[int, Row]:
     """The figures of each point; progress counts points."""
     total, found = sum(map(len, networks)), dict[int, Row]()
     show("points", 0, total)
-    tasks = [partial(evaluate, [points[at] for at in group], trained[group[0]], measure) for group in networks]
+    tasks = [partial(evaluate, [points[at] for at in group], trained[group[0]], measure, until=until)
+             for group in networks]
     for number, results in side_by_side(tasks, processes):
         group = networks[number]
         if isinstance(results, dict):  # Why its process ended.
@@ -134,7 +136,7 @@ def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: 
         members[f"train {number}"] = group
         for turn, some in enumerate(_grouped(points, group, lambda point: point.network)):
             key = f"points {number} {turn}"
-            tasks[key] = cluster.Task(partial(cluster.evaluation, [points[at] for at in some], measure),
+            tasks[key] = cluster.Task(partial(cluster.evaluation, [points[at] for at in some], measure, until=until),
                                       f"train {number}")
             members[key] = some
     trained, found = dict[int, Trained](), dict[int, Row]()

@@ -37,7 +37,7 @@ Note = Callable[[int, str], None]
 """Called with the epochs that a training has done, and a remark."""
 
 OVER = "the time was over"
-"""The beginning of the reason of a training that was not begun, or not ended, by its deadline."""
+"""The beginning of the reason of a training that was not begun, or not ended, by its deadline, and of such a point."""
 
 KIND, VERSION = "circulant-sweep-training", 1
 
@@ -156,8 +156,12 @@ def _read(folder: Path) -> Trained:
                    higher_is_better=found["higher_is_better"], scores=found["scores"])
 
 
-def evaluate(points: Sequence[Point], trained: Trained, measure: str) -> list[Row]:
-    """The figures of points that share a training and a golden network, and differ in their hardware."""
+def evaluate(points: Sequence[Point], trained: Trained, measure: str, *, until: float = math.inf) -> list[Row]:
+    """The figures of points that share a training and a golden network, and differ in their hardware.
+
+    Parameters:
+        until: seconds, by `time.time`, after which only what is kept is given.
+    """
     golden: tuple[Network, Any, float] | None = None
     found: list[Row] = []
     for point in points:
@@ -165,6 +169,8 @@ def evaluate(points: Sequence[Point], trained: Trained, measure: str) -> list[Ro
             key = keyed(point, trained, measure)
             kept = store.figures(key)
             if kept is None:
+                if time.time() > until:
+                    raise Refusal(OVER)
                 golden = golden or _golden(point, trained)
                 kept = _figures(point.experiment, *golden, measure)
                 if "reason" not in kept:

@@ -35,6 +35,12 @@ def test_a_network_that_fits_with_no_block_size(experiment):
         bounds(experiment, price=priced(CYCLES, refused=SIZES))
 
 
+def test_the_time_ends_before_the_sizes_do(experiment):
+    with pytest.raises(Refusal, match=r"^--hours must be enough to plan the block sizes, but the time was over before "
+                                      r"that of 1; allow more$"):
+        bounds(experiment, deadline=0.0, price=priced(CYCLES))
+
+
 def test_a_bound_of_cycles_raises_it_too(experiment):
     assert (found := bounds(experiment, cycles=200, price=priced(CYCLES))).low == 8
     assert found.why[0] == "k = 4 is out: it takes 230 cycles a step, and 200 are allowed"

@@ -1,5 +1,6 @@
 import json
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,18 +25,19 @@ def explored(monkeypatch):
     """An exploration that is there at once: what its phases were asked."""
     seen = {}
 
-    def bounds(experiment, *, memory_bits, cycles):
+    def bounds(experiment, *, memory_bits, cycles, deadline):
         seen["experiment"], seen["memory_bits"], seen["cycles"] = experiment, memory_bits, cycles
         return Bounds(1, 16, (), ("every block size fits", "no larger block takes fewer than 90 cycles a step"))
 
-    def phase_one(experiment, limits, allowed, *, deadline, jobs, show):
-        seen["allowed"], seen["deadline"] = allowed, deadline
+    def phase_one(experiment, limits, allowed, *, deadline, share, jobs, show):
+        seen["allowed"], seen["deadline"], seen["shares"] = allowed, deadline, {"phase_one": share}
         decision = Decision(1, "8", "gru", score=0.98, lost=0.5, kept=True, why="has accuracy 98.00%")
         return Models(experiment, (decision,), (experiment,), dense=0.985, metric="accuracy", higher_is_better=True,
                       ended="the time was over before rule 2")
 
-    def phase_two(models, limits, *, jobs, show):
+    def phase_two(models, limits, *, deadline, share, jobs, show):
         seen["limits"] = limits
+        seen["shares"]["phase_two"] = share
         row = {"reason": "", "metric": "accuracy", "higher_is_better": True, "block_size": "8",
                "weight_bits": 12, "activation_bits": 16, "quantized": 0.98,
                "cycles_per_step": 130, "multipliers": 28, "weight_memory_bits": 12000, "broken": []}
@@ -48,6 +50,7 @@ def explored(monkeypatch):
 
     def repeat(designs, count, *, jobs, show, deadline):
         seen["seeds"] = count
+        seen["shares"]["repeat"] = deadline
         return ()
 
     for name, function in (("bounds", bounds), ("repeat", repeat), ("phase_one", phase_one), ("phase_two", phase_two),
@@ -83,6 +86,21 @@ def test_a_clock_that_is_given(call, explored, given):
     assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--latency-us", "2", *given)[0] == 0
     assert explored["limits"].cycles == explored["cycles"] == 100
     assert explored["seeds"] == 1
+
+
+def test_bit_widths_are_those_that_are_planned_not_narrower_ones(call, explored, tmp_path):
+    """A search for each of 30 networks took a minute each."""
+    assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--set", "quantization.budget=0.5")[
+        0] == 0
+    assert explored["experiment"].quantization.budget == 0
+    assert load(tmp_path / "runs" / "explore-digits-gru" / "chosen").quantization.budget == 0
+
+
+def test_the_time_is_divided(call, explored, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--hours", "1")[0] == 0
+    assert explored["deadline"] == 3700 and explored["shares"] == {"phase_one": 1900, "phase_two": 1300, "repeat": 1900}
 
 
 def test_seeds(call, explored, tmp_path):

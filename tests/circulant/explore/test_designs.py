@@ -141,6 +141,28 @@ def test_limits_that_no_design_keeps(models):
         phase_two(models, Limits(0.5, cycles=10), evaluate=evaluator())
 
 
+def test_designs_for_which_there_is_no_time(models):
+    """Those that were evaluated decide; wide words come first, since these keep the accuracy."""
+
+    def evaluate(points, measure, first=40):
+        over = {"reason": "the time was over", "code": 2}
+        return [row(point) if at < first else over for at, point in enumerate(points)]
+
+    designs = phase_two(models, Limits(0.5), evaluate=evaluate)
+    assert designs.rows[designs.chosen]["weight_bits"] == 10
+    with pytest.raises(Refusal, match=r"^--hours must be enough for a design that keeps all limits, but the time was "
+                                      r"over before 126 of 126 were evaluated; the same command goes on with them$"):
+        phase_two(models, Limits(0.5), evaluate=partial(evaluate, first=0))
+
+
+def test_designs_are_evaluated_in_their_share_and_generated_until_the_deadline(models, monkeypatch):
+    seen = {}
+    monkeypatch.setattr("circulant.explore.designs.run", lambda points, *, measure, deadline, **options: (
+        seen.update({measure: deadline}) or evaluator()(points, measure)))
+    phase_two(models, Limits(0.5), deadline=20.0, share=10.0)
+    assert seen == {"plan": 10.0, "verilog": 20.0}
+
+
 def test_no_design_at_all(models):
     with pytest.raises(Refusal, match="Some design must fit, but none of 126 does: No room"):
         phase_two(models, Limits(0.5), evaluate=lambda points, measure: [{"reason": "No room"} for _ in points])

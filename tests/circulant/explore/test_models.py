@@ -1,4 +1,5 @@
 """Phase I of E-RNN: which block sizes are trained, and what follows from each training."""
+import time
 from dataclasses import replace
 
 import pytest
@@ -83,6 +84,17 @@ def test_no_training_begins_after_the_time_is_over(experiment, trainer):
     models = phase_one(experiment, limits(8, 32), 0.5, deadline=0.0, train=train)
     assert len(seen) == 1, "the first one is needed"
     assert models.ended.startswith("the time was over before rule ")
+
+
+def test_the_first_model_may_take_all_of_the_time_and_others_their_share(experiment, trainer, monkeypatch):
+    """Then designs and dense networks still have theirs."""
+    deadlines = []
+    train = trainer({("gru", size): 0.99 for size in (8, 16)}, [])
+    monkeypatch.setattr("circulant.explore.models.run", lambda points, *, deadline, **options: [
+        deadlines.append(deadline) or train(points[0])])
+    phase_one(experiment, limits(8, 16), 0.5, deadline=(end := time.monotonic() + 900), share=end - 300)
+    assert deadlines[:2] == [end, end - 300]
+    assert phase_one(experiment, limits(8, 16), 0.5, deadline=end, share=0.0).ended == "the time was over before rule 3"
 
 
 def test_a_training_that_the_deadline_ends(experiment, trainer):

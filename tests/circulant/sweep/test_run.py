@@ -54,6 +54,13 @@ def test_rows(sweep_file, trainings):
     assert trainings == [1, 2, 2]
 
 
+def test_after_the_deadline_only_what_is_kept_is_there(sweep_file):
+    axes = "block_size = [1]\nmultipliers = [24]\nweight_bits = "
+    before, = run(read(sweep_file(f"{axes}[10]")).points)
+    late = run(read(sweep_file(f"{axes}[8, 10]")).points, deadline=0.0)
+    assert [row["reason"] for row in late] == ["the time was over", ""] and late[1] == before
+
+
 def test_it_goes_on_after_an_interruption(sweep_file, trainings, tmp_path, monkeypatch):
     sweep = read(sweep_file("block_size = [1, 4]\nweight_bits = [6, 10]"))
 

@@ -113,6 +113,12 @@ def test_a_training_ends_with_its_epoch_when_the_time_is_over_and_goes_on(sweep_
     assert train(point, dense, until=-1.0) == found, "what is kept takes no time"
 
 
+def test_no_point_is_evaluated_after_its_time_but_what_is_kept_is_there(points):
+    trained = train(points[0], train(points[0].baseline))
+    second, = evaluate(points[1:2], trained, "plan")
+    assert evaluate(points[:2], trained, "plan", until=0.0) == [{"reason": "the time was over", "code": 2}, second]
+
+
 def test_a_training_in_the_folder_of_another_is_made_again(points, sweep_file):
     other, = read(sweep_file("block_size = [2]")).points
     mine, theirs = train(points[0]), train(other)
