@@ -13,12 +13,12 @@ from torch import Tensor
 
 from circulant.sim.shape.window import Flow
 from circulant.training.blocks.blocks import BlockCirculant
-from circulant.training.capture.graph import Conv, Function, Graph, Input, Move, Node, Pair, Pool, Reduce, Scale
+from circulant.training.capture.graph import Conv, Depthwise, Function, Graph, Input, Move, Node, Pair, Pool, Reduce, Scale
 from circulant.training.capture.streams import flattening
 
 __all__ = ["turned"]
 
-IMAGES = (Conv, Pool, Function, Scale, Pair)
+IMAGES = (Conv, Depthwise, Pool, Function, Scale, Pair)
 """Nodes that give images of images."""
 
 
@@ -89,7 +89,7 @@ def _columns_first(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:
     if not wanted:
         return graph
     made += [_exchanged(node) for node in images.values()]
-    notes.update(dict.fromkeys((name for name, node in images.items() if hasattr(node, "constraint")),
+    notes.update(dict.fromkeys((name for name, node in images.items() if isinstance(node, Conv | Depthwise)),
                                "with rows and columns exchanged"))
     return graph.having(*made)
 
@@ -125,5 +125,14 @@ def _(node: Conv) -> Any:
     batch, channels, height, width = node.shape
     old, kernel = node.constraint, node.constraint.kernel
     return replace(node, shape=(batch, channels, width, height), stride=node.stride[::-1], padding=node.padding[::-1],
+                   dilation=node.dilation[::-1],
                    first=node.first.unflatten(0, kernel).transpose(0, 1).flatten(0, 1), constraint=BlockCirculant(
                        old.rows, old.columns, old.block_size, old.groups, kernel[::-1]))
+
+
+@_exchanged.register
+def _(node: Depthwise) -> Any:
+    batch, channels, height, width = node.shape
+    return replace(node, shape=(batch, channels, width, height), stride=node.stride[::-1], padding=node.padding[::-1],
+                   dilation=node.dilation[::-1], kernel=node.kernel[::-1],
+                   weight=node.weight.unflatten(0, node.kernel).transpose(0, 1).flatten(0, 1))

@@ -42,6 +42,22 @@ def test_columns_become_steps_where_rows_and_columns_are_exchanged(name, block_s
     assert any("rows and columns exchanged" in entry.note for entry in inspect(model, x))
 
 
+WINDOWS = {"gaps": ({"dilation": (1, 2)}, 8), "depthwise": ({"groups": 4}, 8),
+           "depthwise with gaps": ({"groups": 4, "dilation": (2, 1)}, 6)}
+"""Settings of a window, and the height of its images."""
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_gaps_and_depthwise_windows_are_exchanged(name):
+    torch.manual_seed(0)
+    settings, height = WINDOWS[name]
+    model = Net(lambda m, x: m.rnn(torch.relu(m.second(m.conv(x))).permute(0, 3, 1, 2).flatten(2))[0],
+                conv=conv(1, 4, 3, padding=1), second=conv(4, 4, (3, 2), padding=(2, 1), **settings),
+                rnn=nn.GRU(4 * height, 8, batch_first=True)).eval()
+    axes, found = kinds(model, torch.randn(3, 1, 6, 9))
+    assert (axes, found) == ((0, 2, 1), ["conv", "depthwise" if "groups" in settings else "conv", "flatten", "gru"])
+
+
 def test_a_single_row_gives_a_step_for_each_pixel():
     model = Net(lambda m, x: m.rnn(m.conv(x).squeeze(2).permute(0, 2, 1))[0], conv=conv(2, 3, (4, 3), stride=(1, 2)),
                 rnn=nn.GRU(3, 4, batch_first=True)).eval()
