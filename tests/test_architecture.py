@@ -340,10 +340,10 @@ LINES = {
     "sim": 17_430,
     "hw": 23_900,
     "boards": 7_500,
-    "benchmarks": 9_400,
+    "benchmarks": 9_550,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_440,
+    "tests": 53_490,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

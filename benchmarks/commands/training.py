@@ -3,7 +3,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import alternatives, campaign, digits, faults, golden, results
+from benchmarks import alternatives, campaign, defaults, digits, faults, golden, results
 from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
@@ -15,6 +15,17 @@ FAULTS = ("blocks", "protection", "voltage", "registers", "noise", "circuits")
 main.add_command(campaign.command)
 add("digits", digits.measure, "The main job, from torch to Verilator.")
 add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("defaults", epilog="Example: python -m benchmarks defaults --seeds 1 --epochs 8 --json -")
+@click.option("--seeds", default=3, show_default=True, help="Trainings of each kind.")
+@click.option("--epochs", default=defaults.EPOCHS, show_default=True, help="Of ADMM, and of retraining.")
+@click.option("--set", "sets", multiple=True, type=click.Choice(list(defaults.SETS)), help="May be repeated.")
+@as_json
+def _defaults(path: str | None, seeds: int, epochs: int, sets: tuple[str, ...]) -> None:
+    """Points lost by train_admm and train_direct with default settings, on small sets; goes on where it stopped."""
+    show(defaults.measure(seeds=seeds, epochs=epochs, sets=sets or tuple(defaults.SETS),
+                          note=lambda text: click.echo(text, err=True)), path)
 
 
 @main.command("faults", epilog="Example: python -m benchmarks faults --json -")
