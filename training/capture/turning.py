@@ -13,7 +13,19 @@ from torch import Tensor
 
 from circulant.sim.shape.window import Flow
 from circulant.training.blocks.blocks import BlockCirculant
-from circulant.training.capture.graph import Conv, Depthwise, Function, Graph, Input, Move, Node, Pair, Pool, Reduce, Scale
+from circulant.training.capture.graph import (
+    Conv,
+    Depthwise,
+    Function,
+    Graph,
+    Input,
+    Move,
+    Node,
+    Pair,
+    Pool,
+    Reduce,
+    Scale,
+)
 from circulant.training.capture.streams import flattening
 
 __all__ = ["turned"]
