@@ -1,8 +1,19 @@
-"""Processes as the kernel knows them, for tests that kill some."""
+"""Processes as the kernel knows them, for tests that kill some; the command line in this one."""
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
+
+from circulant.cli import main
+
+
+def call(*arguments: object) -> int | str | None:
+    """The exit code of a command line of `circulant`."""
+    with pytest.raises(SystemExit) as stopped:
+        main([*map(str, arguments)])
+    return stopped.value.code
 
 
 def alive(process: int) -> bool:

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from circulant.cli import main
 from circulant.report import report
 from circulant.sim import artifact, design
 from circulant.sim.arith import fft
 from circulant.sim.cosim.toolchain import OPT_FAST
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
+from tests.processes import call
 
 TINY = """
 [model]
@@ -35,12 +35,6 @@ objective = "throughput"
 """
 MISMATCH = re.compile(r"(\d+) of \d+ words differ from the golden model; the first: "
                       r"sequence (\d+), step (\d+), word (\d+): expected (-?\d+), got (-?\d+)\n$")
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -4,7 +4,6 @@ import shutil
 import numpy as np
 import pytest
 
-from circulant.cli import main
 from circulant.hw import generate
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.planner import plan
@@ -23,6 +22,7 @@ from circulant.sim.vectors import Vectors
 from circulant.training import load_data
 from tests.hw.played import sequence_cycles
 from tests.ports import made
+from tests.processes import call
 
 MULTIPLIERS = 24
 
@@ -53,12 +53,6 @@ def sequences(count, seed):
     beyond = np.arange(9) >= lengths[:, None]
     x[beyond] = np.broadcast_to(np.where(y, -3, 3)[:, None, None], x.shape)[beyond]
     return x, y, lengths
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([*map(str, arguments)])
-    return stopped.value.code
 
 
 @pytest.fixture(scope="module")

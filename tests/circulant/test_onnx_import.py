@@ -5,18 +5,12 @@ import pytest
 import torch
 from torch import nn
 
-from circulant.cli import main
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
 from tests.circulant.conftest import contents
+from tests.processes import call
 from tests.training.onnx.test_network import floats, helper, written
 from tests.training.onnx.test_quantizers import perceptron
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code
 
 
 @pytest.fixture

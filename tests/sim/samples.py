@@ -8,10 +8,14 @@ import pytest
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
+from circulant.sim.error.error_bound import error_bound
+from circulant.sim.golden.network import Network
 from circulant.sim.kinds.gru import FloatGru, Gru
 from circulant.sim.kinds.linear import FloatLinear, Linear
 from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.kinds.rnn import FloatRnn
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Node
@@ -136,6 +140,26 @@ def data(model, count=20, steps=7, seed=0):
     """Inputs from -1 to 1."""
     shape = (count, steps, model.flow.size) if model.sequence else (count, model.flow.size)
     return np.random.default_rng(seed).uniform(-1, 1, shape)
+
+
+def comes_back_within_the_bound(model, x, folder):
+    """The network of a model is within its bound, which is not loose, and itself from its file and by its formats."""
+    network = quantize(model, x)
+    error, bound = np.abs(network.run(x).real - model.run(x)), error_bound(network, model, x)
+    assert (error <= bound).all() and error.max() > bound.max() / 50
+    network.save(folder)
+    assert Network.load(folder).hash == network.hash
+    assert quantize_like(model, network).hash == network.hash
+
+
+def each_is_as_by_itself(model, x, lengths):
+    """Sequences of different lengths give what each gives alone, whatever stands behind their ends."""
+    network, x = quantize(model, x, lengths=lengths), x.copy()
+    x[np.arange(x.shape[1]) >= lengths[:, None]] = 7.0  # What nobody reads.
+    found = network.run(x, lengths=lengths).integers
+    for n, steps in enumerate(lengths):
+        alone = network.run(x[n:n + 1, :steps], lengths=lengths[n:n + 1]).integers[0]
+        assert np.array_equal(found[n, :steps], alone) and not found[n, steps:].any()
 
 
 def refusal(make, *arguments, **fields):

@@ -13,6 +13,7 @@ from circulant.training.capture import inspect, recurrent
 from circulant.training.conversion import export, reference
 from circulant.training.models.models import ModelSettings, build
 from circulant.training.models.sequences import SequenceClassifier, SequenceLabeller
+from tests.modules import Twins
 
 
 class Steps(nn.Module):
@@ -236,15 +237,6 @@ def test_first_columns_are_taken_as_they_are():
 
 
 def test_names():
-    class Twins(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = nn.ModuleDict({"b": nn.Linear(8, 8)})
-            self.a_b = nn.Linear(8, 2)
-
-        def forward(self, x):
-            return self.a_b(self.a["b"](x))
-
     result = reference(Twins(), sequences())
     assert [layer.name for layer in result.layers] == ["a_b", "a_b_2"]
     assert result.name == "twins"

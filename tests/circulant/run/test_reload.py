@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from circulant import hw
-from circulant.cli import main
 from circulant.experiment import Experiment, Hardware
 from circulant.hw.reload_words import writes_for
 from circulant.run.integrity import design_hash
@@ -19,6 +18,7 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.sim.refusal import Refusal
 from circulant.training.settings import ModelSettings
 from tests.circulant.conftest import make_quantized, make_trained
+from tests.processes import call
 from tests.sim import samples
 from tests.sim.samples import rebuilt
 
@@ -41,12 +41,6 @@ def run(tmp_path_factory):
     turned = replace(last, product=replace(last.product, weights=last.product.weights[:, ::-1]))
     replace(rebuilt(network, *before, turned), name="other").save(folder / "other")
     return this
-
-
-def call(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code
 
 
 @pytest.mark.parametrize(("wrong", "code"), [(0, 0), (2, 1)])

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 import circulant
-from circulant.cli import main
 from circulant.run.kept import FLOAT
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.circulant.conftest import contents
+from tests.processes import call
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (40, 5, 6)).astype(np.float32)
@@ -25,12 +25,6 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.linear(self.gru(x)[0][:, -1])
-
-
-def command(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([*map(str, arguments)])
-    return stopped.value.code
 
 
 @pytest.fixture(scope="module")
@@ -48,21 +42,21 @@ def folder(model, tmp_path):
 
 
 def test_commands_go_on_with_it(folder, capsys):
-    assert command("generate", folder, "--multipliers", 16) == 0
-    assert command("generate", folder, "--target", "c") == 0
-    assert command("quantize", folder, "--set", "quantization.weight_bits=7") == 0
+    assert call("generate", folder, "--multipliers", 16) == 0
+    assert call("generate", folder, "--target", "c") == 0
+    assert call("quantize", folder, "--set", "quantization.weight_bits=7") == 0
     assert Network.load(folder).layers[0].products["input_product"].weight.width == 7
     text = (folder / "experiment.toml").read_text()
     assert "weight_bits = 7" in text
     assert 'block_size = {"gru.weight_ih_l0" = 4' in text
-    assert command("generate", folder) == 0
+    assert call("generate", folder) == 0
     capsys.readouterr()
-    assert command("train", folder) == 2
+    assert call("train", folder) == 2
     assert "data.name = 'saved' must stand in a run folder" in capsys.readouterr().err
-    assert command("quantize", folder, "--set", "quantization.finetune_epochs=2") == 2
+    assert call("quantize", folder, "--set", "quantization.finetune_epochs=2") == 2
     assert "train it in Python, and save the run again" in capsys.readouterr().err
     (folder / FLOAT).write_bytes(b"")
-    assert command("quantize", folder) == 2
+    assert call("quantize", folder) == 2
     assert "float.npz must be the file of training.json beside it" in capsys.readouterr().err
 
 

@@ -11,22 +11,16 @@ import pytest
 
 from circulant import training
 from circulant.arguments import find
-from circulant.cli import main
 from circulant.run import steps
 from circulant.run.run_folder import CHECKPOINT
 from circulant.training.models.vision import cnn
+from tests.processes import call
 
 SET = [word for key, value in (("training.dense_epochs", 2), ("training.admm_epochs", 400),
                                ("training.tolerance", 1e-9), ("training.retrain_epochs", 1), ("model.hidden", 16),
                                ("data.subset", 100))
        for word in ("--set", f"{key}={value}")]
 SHORT = [*SET, "--set", "training.admm_epochs=3"]
-
-
-def circulant(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([*map(str, arguments)])
-    return stopped.value.code
 
 
 def trained(folder):
@@ -38,7 +32,7 @@ def trained(folder):
 def stopped(tmp_path, monkeypatch):
     """A folder with a finished training, above which another one, of three epochs of ADMM, was interrupted."""
     monkeypatch.chdir(tmp_path)
-    assert circulant("train", *SHORT, "--set", "training.admm_epochs=0", "--out", "run") == 0
+    assert call("train", *SHORT, "--set", "training.admm_epochs=0", "--out", "run") == 0
     done = steps.PHASES["admm"]
 
     def interrupt(self, task, at, *rest):
@@ -47,7 +41,7 @@ def stopped(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr("circulant.progress.Bars.__call__", interrupt)
-        assert circulant("train", *SHORT, "--out", "run") == 130
+        assert call("train", *SHORT, "--out", "run") == 130
     return tmp_path / "run"
 
 
@@ -75,9 +69,9 @@ def test_what_was_finished_stays_usable(stopped):
 
 @pytest.mark.parametrize("way", [["train", "run", "--resume"], ["train", "--out", "run", "--resume"]])
 def test_going_on_is_as_if_nothing_had_happened(stopped, way):
-    assert circulant(*way) == 0
+    assert call(*way) == 0
     assert not (stopped / CHECKPOINT).exists(), "a finished training needs no checkpoint"
-    assert circulant("train", *SHORT, "--out", "whole") == 0
+    assert call("train", *SHORT, "--out", "whole") == 0
     assert trained(stopped) == trained(stopped.parent / "whole")
 
 
@@ -86,7 +80,7 @@ def test_the_record_counts_the_time_before_the_interruption(tmp_path, monkeypatc
     monkeypatch.setattr(training, "train", lambda *given, **options: dataclasses.replace(train(*given, **options),
                                                                                          earlier=(5000.0, 3000.0)))
     monkeypatch.chdir(tmp_path)
-    assert circulant("train", *SHORT, "--out", "run") == 0
+    assert call("train", *SHORT, "--out", "run") == 0
     record = json.loads((tmp_path / "run" / "training.json").read_text())
     assert 5000 < record["seconds"] < 6000
     assert 3000 < record["processor_seconds"] < 4000
@@ -99,14 +93,14 @@ def test_run_goes_on_unasked(stopped, monkeypatch):
     monkeypatch.setattr("circulant.commands._show", lambda run, figures, *more: None)
     seen = []
     monkeypatch.setattr("circulant.progress.Bars.__call__", lambda self, *report: seen.append(report[:2]))
-    assert circulant("run", *SHORT, "--out", "run") == 0
+    assert call("run", *SHORT, "--out", "run") == 0
     assert next(report for report in seen if report[0] in steps.PHASES.values()) == (steps.PHASES["admm"], 3)
 
 
 def test_other_settings_are_refused_in_one_line(stopped, capsys):
     capsys.readouterr()
     before = (stopped / CHECKPOINT / "training.pt").read_bytes()
-    assert circulant("train", "run", "--resume", "--set", "training.seed=5") == 2
+    assert call("train", "run", "--resume", "--set", "training.seed=5") == 2
     assert "made with training.seed = 0, not 5" in (said := capsys.readouterr().err)
     assert said.count("\n") == 1
     assert (stopped / CHECKPOINT / "training.pt").read_bytes() == before
@@ -114,7 +108,7 @@ def test_other_settings_are_refused_in_one_line(stopped, capsys):
 
 def test_nothing_to_go_on_from(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert circulant("train", "--resume") == 2
+    assert call("train", "--resume") == 2
     assert "training.pt must exist to go on from it, but it is missing; train again" in capsys.readouterr().err
 
 
@@ -138,9 +132,9 @@ def test_numbers_and_labels_of_a_file(tmp_path, monkeypatch, capsys, targets, me
             "training.admm_epochs": 2, "training.retrain_epochs": 2, "quantization.budget": 2.0,
             "quantization.pick": '["weight_bits"]', "quantization.finetune_epochs": 1}
     options = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
-    assert circulant("train", *options, "--out", "run") == 0
+    assert call("train", *options, "--out", "run") == 0
     assert "The training ends at chance, " in capsys.readouterr().err, "two epochs are not enough"
-    assert circulant("quantize", "run") == 0
+    assert call("quantize", "run") == 0
     quantized = json.loads((tmp_path / "run" / "quantization.json").read_text())
     dense = json.loads((tmp_path / "run" / "training.json").read_text())[metric]["dense"]
     assert quantized["metric"] == metric and quantized["picking"]["lost"] <= 2.0
@@ -153,6 +147,6 @@ def test_numbers_and_labels_of_a_file(tmp_path, monkeypatch, capsys, targets, me
 def test_a_clock_that_the_device_has_no_time_for_is_refused_before_the_training(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     device = ["--set", "board.device=XCKU060", "--set", "hardware.clock_mhz=300"]
-    assert circulant("run", *SHORT, *device, "--out", "run") == 2
+    assert call("run", *SHORT, *device, "--out", "run") == 2
     assert "on XCKU060 at most 277 MHz, not 300; lower it" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -5,8 +5,8 @@ import pytest
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.refusal import Refusal
 from tests.sim import samples
+from tests.sim.samples import refusal
 
 MODELS = {
     "last": samples.model(),
@@ -30,12 +30,6 @@ def network(request):
 def folder(tmp_path):
     NETWORKS["last"].save(tmp_path)
     return tmp_path
-
-
-def refusal(make, *arguments, **fields):
-    with pytest.raises(Refusal) as caught:
-        make(*arguments, **fields)
-    return str(caught.value)
 
 
 # Running.

@@ -6,19 +6,17 @@ import numpy as np
 import pytest
 
 from circulant.sim.arith.fixed import Format
-from circulant.sim.error.error_bound import error_bound
-from circulant.sim.golden.network import Network
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.gate import FloatGate, Gate
 from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow, Window
 from tests.random_networks import Random
+from tests.sim import samples
 
 STEPS, IMAGES = Flow(5, sequence=True), Flow(4, (6, 5))
 
@@ -53,24 +51,13 @@ def excited(images=False):
 
 @pytest.mark.parametrize("images", [False, True])
 def test_a_network_is_within_the_bound_and_comes_back_from_its_file(images, tmp_path):
-    model = excited(images)
-    x = np.random.default_rng(2).normal(0, 0.6, (20, 4, 6, 5) if images else (20, 9, 5))
-    network = quantize(model, x)
-    error, bound = np.abs(network.run(x).real - model.run(x)), error_bound(network, model, x)
-    assert (error <= bound).all() and error.max() > bound.max() / 50
-    network.save(tmp_path)
-    assert Network.load(tmp_path).hash == network.hash
-    assert quantize_like(model, network).hash == network.hash
+    samples.comes_back_within_the_bound(excited(images), np.random.default_rng(2).normal(
+        0, 0.6, (20, 4, 6, 5) if images else (20, 9, 5)), tmp_path)
 
 
 def test_sequences_of_different_lengths_are_those_by_themselves():
-    x, lengths = np.random.default_rng(3).normal(0, 0.6, (6, 9, 5)), np.array([3, 9, 1, 5, 9, 2])
-    network = quantize(excited(), x, lengths=lengths)
-    x[0, 3:] = 7.0  # What nobody reads.
-    found = network.run(x, lengths=lengths).integers
-    for n, steps in enumerate(lengths):
-        alone = network.run(x[n:n + 1, :steps], lengths=lengths[n:n + 1]).integers[0]
-        assert np.array_equal(found[n, :steps], alone) and not found[n, steps:].any()
+    samples.each_is_as_by_itself(excited(), np.random.default_rng(3).normal(0, 0.6, (6, 9, 5)),
+                                 np.array([3, 9, 1, 5, 9, 2]))
 
 
 def test_a_sequence_is_not_gated_piece_by_piece():

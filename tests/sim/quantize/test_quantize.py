@@ -10,14 +10,8 @@ from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.passes.products import spectra
 from circulant.sim.quantize.quantize import HEADROOM, Peaks, Widths, calibrate, quantize
 from circulant.sim.real import float_model
-from circulant.sim.refusal import Refusal
 from tests.sim import samples
-
-
-def refusal(make, *arguments, **fields):
-    with pytest.raises(Refusal) as caught:
-        make(*arguments, **fields)
-    return str(caught.value)
+from tests.sim.samples import refusal
 
 
 def error(model, **widths):

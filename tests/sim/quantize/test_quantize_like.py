@@ -8,16 +8,9 @@ from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.quantize.structure import check_structure
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
+from tests.sim.quantize import test_quantize
 
-MODELS = {
-    "last": samples.model(9, 16, 5, k=(8, 8, 2), scale=0.3),
-    "before": samples.model(9, 16, 5, k=(4, 4, 1), reset="before", scale=0.3),
-    "vectors": samples.model(9, 16, 5, k=(1, 4, 4), sequence=False, scale=0.3),
-    "lstm": samples.chain(samples.lstm(9, 16, k=8, scale=0.3)),
-    "peepholes": samples.chain(samples.lstm(9, 16, projection=6, peephole=True, scale=0.3)),
-    "both": samples.chain(samples.bidirectional("lstm", 9, 16, scale=0.3, projection=6),
-                          samples.bidirectional("gru", 12, 8, scale=0.3, name="second", returns="last")),
-}
+MODELS = {name: model for name, model in test_quantize.MODELS.items() if name != "sequence"}
 kinds = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 

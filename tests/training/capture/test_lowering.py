@@ -8,19 +8,11 @@ from circulant.sim.refusal import Refusal
 from circulant.training import export
 from circulant.training.capture import capture, inspect
 from circulant.training.capture.lowering import lower, missing
+from tests.modules import Twins
 from tests.training.capture.test_trace import Net, check
 
 
 def test_names_are_legal_and_differ():
-    class Twins(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.a = nn.ModuleDict({"b": nn.Linear(8, 8)})
-            self.a_b = nn.Linear(8, 2)
-
-        def forward(self, x):
-            return self.a_b(self.a["b"](x))
-
     graph, _ = capture(Twins().double().eval(), torch.zeros(2, 8, dtype=torch.float64))
     assert graph is not None and not missing(graph)
     assert [layer.name for layer in lower(graph).model("net").layers] == ["a_b", "a_b_2"]
