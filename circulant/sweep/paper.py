@@ -1,16 +1,17 @@
 """Pictures of a sweep or an exploration for a paper: `circulant plot`, each with its conditions and its points."""
 import csv
 import io
+import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from circulant import __version__
 from circulant.report.plots import DPI
@@ -21,7 +22,7 @@ from circulant.sweep.goal import FIGURES, loss
 from circulant.sweep.pareto import front, over_seeds
 from circulant.sweep.rows import Row
 
-__all__ = ["FORMATS", "KINDS", "draw", "plot", "rows_of", "written"]
+__all__ = ["FORMATS", "KINDS", "draw", "plot", "rows_of", "ticks", "written"]
 
 Rows = Sequence[Row]
 
@@ -56,12 +57,20 @@ def rows_of(folder: Path) -> list[Row]:
     for name, kind in SOURCES.items():
         if (folder / name).is_file():
             body = artifact.read_json(folder / name, kind, 1)
-            every = body["rows"] if "rows" in body else [*body["designs"], *body["fair"]["rows"]]
-            if rows := [row for row in over_seeds(every) if not row["reason"]]:
+            every = over_seeds(body["rows"]) if "rows" in body else _explored(body)
+            if rows := [row for row in every if not row["reason"]]:
                 return rows
             raise Refusal(f"{folder / name} must hold a point with figures, but all failed; run it again")
     raise Refusal(f"A folder to plot must hold {' or '.join(SOURCES)}, but {folder} has none; name one that circulant "
                   "sweep or explore wrote")
+
+
+def _explored(body: Mapping[str, Any]) -> list[Row]:
+    """The designs of an exploration, with those of further seeds, and its dense networks: of one name, so that they
+    share their axes."""
+    name = body["designs"][0]["experiment"].partition(", k = ")[0]
+    alike = [cast(Row, {**row, "experiment": name}) for row in (*body["designs"], *body["repeated"])]
+    return over_seeds(alike) + [cast(Row, {**row, "experiment": name}) for row in body["fair"]["rows"]]
 
 
 def draw(rows: Rows, kind: str, columns: int = 2) -> Figure:
@@ -119,14 +128,21 @@ def _panel(axes: Axes, rows: Rows, name: str, groups: list[str]) -> None:
                       marker=MARKERS[number % len(MARKERS)], label=group)
     if name == "block_size":
         axes.set_xticks(range(len(order)), order)
-    elif name != "weight_bits":
+        axes.margins(x=0.2)
+    elif name == "weight_bits":
+        axes.set_xticks(sorted({place(row) for row in rows}))
+        axes.margins(x=0.1)
+    else:
         costs = [(float(place(row)), loss(row)) for row in rows]
         edge = sorted({(costs[at][0], rows[at]["quantized"]) for at in front(costs)})
         axes.plot(*zip(*edge, strict=True), color="#555555", linewidth=0.8, drawstyle="steps-post", label="front")
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        low, high = min(x for x, _ in costs), max(x for x, _ in costs)
+        around = (high / low) ** 0.06 if high > low > 0 else 1.1
+        axes.set_xlim(low / around, high * around)
+        axes.set_xticks(ticks(low / around, high * around))
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.tick_params(axis="x", rotation=30)
     low, high = axes.get_ylim()
     if metric in metrics.PARTS and high > 1:
@@ -134,6 +150,16 @@ def _panel(axes: Axes, rows: Rows, name: str, groups: list[str]) -> None:
     axes.yaxis.set_major_formatter(lambda y, _: metrics.shown(metric, y, 1))
     axes.set_xlabel(text)
     axes.set_ylabel(f"{metrics.words(metric)}, quantized")
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """The values of an axis in logarithms that are named, round ones, three to seven where the bounds leave so many."""
+    for parts in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)):
+        found = [part * 10.0 ** power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+                 for part in parts if low <= part * 10.0 ** power <= high]
+        if 3 <= len(found) <= 7:
+            return found
+    return [x for x in MaxNLocator(5, integer=high >= 10).tick_values(low, high) if low <= x <= high]
 
 
 def written(rows: Rows, kind: str, ending: str, columns: int = 2) -> bytes:

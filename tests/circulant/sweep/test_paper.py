@@ -5,7 +5,7 @@ import pytest
 
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
-from circulant.sweep.paper import KINDS, draw, rows_of
+from circulant.sweep.paper import KINDS, draw, rows_of, ticks
 
 
 @pytest.fixture
@@ -40,6 +40,27 @@ def test_seeds_have_bars_and_the_conditions_say_so(folder, rows):
     figure = draw(rows_of(folder), "front")
     assert "2 seeds, mean ± standard deviation" in figure.get_suptitle().replace("\n", " ")
     assert all(bars.has_yerr for axes in figure.axes for bars in axes.containers)
+
+
+def test_an_exploration_has_its_dense_networks_beside_its_designs(tmp_path, rows):
+    """On the same axes, with the means of the seeds that the chosen model was trained from."""
+    designs = [{**row, "experiment": f"one, k = {row['block_size']}", "seed": 0} for row in rows[2:4]]
+    repeated = [{**designs[0], "experiment": "one, seed 1", "seed": 1, "quantized": designs[0]["quantized"] - 0.1}]
+    dense = [{**designs[1], "experiment": "one, dense", "block_size": "1", "seed": seed, "multipliers": count}
+             for seed, count in (("0 1", 9), (0, 11))]
+    artifact.write_json(tmp_path / "explore.json", "circulant-exploration", 1, {
+        "designs": designs, "repeated": repeated, "fair": {"rows": dense}})
+    made = rows_of(tmp_path)
+    assert [row.get("seeds", 1) for row in made] == [2, 1, 1, 1]
+    assert [axes.get_title(loc="left") for axes in draw(made, "cost").axes] == ["one", "one"]
+
+
+@pytest.mark.parametrize(("low", "high", "named"), [
+    (95, 320, [100, 150, 200, 300]), (2100, 2350, [2100, 2150, 2200, 2250, 2300, 2350]), (26, 28, [26, 27, 28]),
+    (0.52, 0.61, [0.52, 0.54, 0.56, 0.58, 0.6]), (90, 1e6, [100, 1e3, 1e4, 1e5, 1e6]),
+    (8000, 250_000, [10_000, 30_000, 100_000])])
+def test_an_axis_has_round_values(low, high, named):
+    assert ticks(low, high) == pytest.approx(named)
 
 
 def test_what_the_command_writes(call, folder):
