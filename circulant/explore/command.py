@@ -1,5 +1,6 @@
 """The command ``circulant explore``: from an accuracy and a device to a design."""
 import math
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -110,8 +111,11 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
     body = _written(given, out, found, models=models, designs=designs, fair=fair, repeated=repeated)
-    again = f"circulant explore {experiment} --accuracy-loss {limits['lost']:g} --device {part}" + (
-        f" --seeds {limits['seeds']}" if limits["seeds"] > 1 else "")
+    asked = [("accuracy-loss", f"{limits['lost']:g}"), ("device", part), *(
+        (name.replace("_", "-"), f"{limits[name]:g}") for name in ("latency_us", "mhz", "memory_bits", "seeds", "hours")
+        if limits[name] and (name, limits[name]) != ("seeds", 1)), *(("set", each) for each in overrides)]
+    again = shlex.join(["circulant", "explore", experiment, *(word for name, value in asked for word in (
+        f"--{name}", value))])
     atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,
                                            repeated=repeated, command=again))
     if not as_json:

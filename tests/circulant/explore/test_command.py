@@ -104,10 +104,12 @@ def test_the_time_is_divided(call, explored, monkeypatch):
 
 
 def test_seeds(call, explored, tmp_path):
-    assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--seeds", "3")[0] == 0
+    assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--seeds", "3", "--latency-us", "2.5",
+                "--set", "training.dense_epochs=4")[0] == 0
     assert explored["seeds"] == 3
     page = (tmp_path / "runs" / "explore-digits-gru" / "explore.html").read_text()
-    assert "circulant explore digits-gru --accuracy-loss 0.5 --device LFE5U-25F --seeds 3" in page
+    assert ("circulant explore digits-gru --accuracy-loss 0.5 --device LFE5U-25F --latency-us 2.5 --seeds 3 "
+            "--set training.dense_epochs=4") in page
 
 
 def test_json(call, explored):
