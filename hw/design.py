@@ -1,5 +1,5 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +21,7 @@ from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.foreseen import logic, quantities
 from circulant.hw.plan.passes import layer_entry
+from circulant.hw.plan.shared.cost import sample_rows
 from circulant.hw.planner import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
 from circulant.hw.resources import figures, figures_of, parts, stepwise
@@ -35,6 +36,7 @@ from circulant.sim.design import LayerEntry, Manifest, Stream
 from circulant.sim.figures import Figures
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import Stage
 from circulant.sim.public import public
 from circulant.sim.quantize.bitwidth_cost import DSPS
 from circulant.sim.refusal import Refusal, nearest
@@ -295,11 +297,24 @@ def described(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         **made.as_json(), "streams": streams_of(plans), "max_steps": top.max_steps,
         **({"over_images": True} if over_images else {}),
         **({"late": True} if network.sequence and any(network.arrangement.late) and top.max_steps is None else {}),
-        "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
+        "layers": [_times(layer_entry(layer, plan), time) | _shared_chart(network, plans, layer)
+                   | {"per": "step" if steps else "sequence"}
                    | ({"waiting": unit.depths} if layer.kind != "residual" and hasattr(unit, "depths") else {})
                    for layer, plan, steps, time, unit
                    in zip(network.stages, plans, stepwise(network), times, top.units, strict=True)],
     } | _repeats(network, plans) | more | further)
+
+
+def _shared_chart(network: Network, plans: Sequence[Plan], layer: Stage) -> LayerEntry:
+    """The chart of a sample on an array that several layers share, in the entry of the first of them; not where streams
+    or directions take turns, of which no sample is alone."""
+    own = next((plan.sharing for each, plan in zip(network.stages, plans, strict=True) if each is layer
+                and isinstance(plan, LayerPlan)), None)
+    if own is None or own.layers[0] is not layer or own.pairs or own.streams > 1:
+        return {}
+    elements = [plan.elements for each, plan in zip(network.stages, plans, strict=True)
+                if isinstance(plan, LayerPlan) and any(each is one for one in own.layers)]
+    return {"chart": {"rows": sample_rows(own, elements)}}
 
 
 def _times(entry: LayerEntry, times: int) -> LayerEntry:

@@ -338,7 +338,7 @@ LINES = {
     "circulant": 10_400,
     "training": 14_550,
     "sim": 17_430,
-    "hw": 23_900,
+    "hw": 23_930,
     "boards": 7_500,
     "benchmarks": 9_550,
     "examples": 1_300,

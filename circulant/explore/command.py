@@ -112,8 +112,10 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
     body = _written(given, out, found, models=models, designs=designs, fair=fair, repeated=repeated)
     asked = [("accuracy-loss", f"{limits['lost']:g}"), ("device", part), *(
-        (name.replace("_", "-"), f"{limits[name]:g}") for name in ("latency_us", "mhz", "memory_bits", "seeds", "hours")
-        if limits[name] and (name, limits[name]) != ("seeds", 1)), *(("set", each) for each in overrides)]
+        (name.replace("_", "-"), f"{limits[name]:.12g}")
+        for name in ("latency_us", "mhz", "memory_bits", "seeds", "hours")
+        if limits[name] and (name, limits[name]) != ("seeds", 1)),
+        *(("set", each) for each in overrides)]
     again = shlex.join(["circulant", "explore", experiment, *(word for name, value in asked for word in (
         f"--{name}", value))])
     atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,

@@ -90,7 +90,8 @@ def _latencies(planned: Mapping[str, Any]) -> str:
 
 
 def draw(layers: Layers) -> Figure | None:
-    """A strip for each array with a chart: when its units work on one step, and in pale on the steps around it.
+    """A strip for each array with a chart: when its units work on one step, and in pale on the steps around it; of an
+    array that layers share, when it works for each of them on a sample in a closed loop.
 
     None where no layer has a chart, as linear layers do one thing all the time.
     """
@@ -106,26 +107,31 @@ def draw(layers: Layers) -> Figure | None:
 
 
 def _strip(axes: Axes, entry: Mapping[str, Any]) -> None:
-    period, units = entry["chart"]["period"], entry["chart"]["rows"]
+    period, units = entry["chart"].get("period"), entry["chart"]["rows"]
     first = min(start for spans in units.values() for start, _ in spans)
     last = max(stop for spans in units.values() for _, stop in spans)
-    turns = int((last - first) // period) + 1
+    turns = int((last - first) // period) + 1 if period else 0
     around = range(-turns, turns + 1)
     for row, (name, spans) in enumerate(units.items()):
         for turn in around:
-            shifted = [(start + turn * period, stop - start) for start, stop in spans]
+            shifted = [(start + turn * (period or 0), stop - start) for start, stop in spans]
             axes.broken_barh(shifted, (row - 0.36, 0.72), facecolors=UNITS[name.partition(":")[0]],
                              alpha=0.22 if turn else 1.0)
-    for at in (0, period):
+    for at in (0, period) if period else (0,):
         axes.axvline(at, color=INK, linewidth=0.8, linestyle=":")
-    axes.set_xlim(min(first, 0), max(last, period))
+    axes.set_xlim(min(first, 0), max(last, period or 0))
     axes.set_ylim(len(units) - 0.5, -0.5)
     axes.set_yticks(range(len(units)), list(units))
-    axes.set_xlabel("cycle, counted from the step's first recurrent product", fontsize=8)
+    axes.set_xlabel("cycle, counted from " + ("the step's first recurrent product" if period else
+                                              "the sample's last block; behind its result, shares of the next sample"),
+                    fontsize=8)
     style(axes, _title(entry), "x")
 
 
 def _title(entry: Mapping[str, Any]) -> str:
     """The title of a strip, in lines that its width holds."""
+    if "period" not in entry["chart"]:
+        return textwrap.fill(f"A sample on the shared array, a step every {entry['cycles']:,.6g} cycles; "
+                             f"limited by {entry['limit']}", 110)
     every = f"a step every {round(entry['chart']['period'], 2):,} cycles (floor {entry['floor']:,})"
     return textwrap.fill(f"{entry['name']}: {every}, limited by {entry['limit']}", 110)

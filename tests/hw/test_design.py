@@ -75,6 +75,18 @@ def test_the_chart_of_a_step_is_in_the_manifest(design):
     assert entry["limit"] == "latency: each step waits for the state of the step before"
 
 
+def test_the_chart_of_a_sample_on_a_shared_array_is_in_the_entry_of_its_first_layer():
+    made = generate(network(4, 8, 4, outputs=4, returns="sequence"), multipliers=24, objective="area")
+    first, *others = made.manifest["layers"]
+    assert not any("chart" in each for each in others)
+    spans = first["chart"]["rows"]
+    assert [*spans] == ["array: gru, input", "array: gru, state", "array: out, input"]
+    busy = sorted(span for each in spans.values() for span in each)
+    assert all(early[1] <= late[0] for early, late in itertools.pairwise(busy)), "the array works for one at a time"
+    starts, ends = spans["array: gru, input"][0][0], spans["array: out, input"][-1][1]
+    assert 0 <= starts < ends < made.manifest["latency_spaced"]
+
+
 def test_layers_behind_a_whole_sequence_work_in_every_step():
     made = generate(network(1, 1, 1, outputs=1, returns="sequence", **SMALL))
     assert made.manifest["output"]["per"] == "step"

@@ -12,7 +12,7 @@ from math import inf
 
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import MAIN
-from circulant.hw.plan.shared.layer_counters import Events
+from circulant.hw.plan.shared.layer_counters import Events, merged
 from circulant.hw.plan.shared.play import Play, working
 
 __all__ = ["RANKED", "Cost", "arriving_results", "end_latency", "least_period", "loop_latency", "period", "periods",
@@ -255,6 +255,16 @@ def sample_issues(groups: Sequence[Sharing], elements: Sequence[int]) -> list[tu
     issues: list[tuple[int, int, int]] = []
     taken, _ = _closed(groups, elements, issues)
     return [(cycle - taken[-1], layer, command) for cycle, layer, command in issues if cycle >= taken[-1]]
+
+
+def sample_rows(own: Sharing, elements: Sequence[int]) -> dict[str, list[list[int]]]:
+    """The rows of a Gantt chart of `sample_issues`: by layer and command the [first, last + 1] cycles of the array."""
+    found: dict[str, list[int]] = {f"array: {layer.name}, {what}": [] for layer in own.layers
+                                   for what in ("input", "state", "second vector")}
+    names = list(found)
+    for cycle, layer, command in sample_issues([own], elements):
+        found[names[3 * layer + command]].append(cycle)
+    return {name: merged(cycles, 1) for name, cycles in found.items() if cycles}
 
 
 def _closed(groups: Sequence[Sharing], elements: Sequence[int],

@@ -15,7 +15,7 @@ from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.step_cost import stages
 
-__all__ = ["Events", "SharedLayer", "schedule"]
+__all__ = ["Events", "SharedLayer", "merged", "schedule"]
 
 VECTORS = (2, 0, 1)
 """The vector of each command, as `Banks` counts them: of AHEAD the input, of MAIN the recurrent and of SECOND the
@@ -94,18 +94,19 @@ class Events:
         """The rows of a Gantt chart: by unit the [first, last + 1] cycles at work; the pointwise one takes a block in
         ``phases`` cycles."""
         names = "array: input", "array: recurrent", "array: second", "pointwise", "second vector", "output"
-        return {name: _merged(cycles, phases if name == "pointwise" else 1)
+        return {name: merged(cycles, phases if name == "pointwise" else 1)
                 for name, cycles in zip(names, self.all, strict=True) if cycles}
 
 
-def _merged(cycles: list[int], length: int) -> list[list[int]]:
-    merged: list[list[int]] = []
+def merged(cycles: list[int], length: int) -> list[list[int]]:
+    """The [first, last + 1] cycles at work of what takes a length from each cycle on."""
+    found: list[list[int]] = []
     for start in sorted(cycles):
-        if merged and start <= merged[-1][1]:
-            merged[-1][1] = start + length
+        if found and start <= found[-1][1]:
+            found[-1][1] = start + length
         else:
-            merged.append([start, start + length])
-    return merged
+            found.append([start, start + length])
+    return found
 
 
 class SharedLayer:

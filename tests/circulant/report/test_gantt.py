@@ -103,6 +103,16 @@ def test_a_strip_shows_the_step_and_in_pale_those_around_it():
             assert (start + 12 * turn, stop + 12 * turn, row) in spans[0.22]
 
 
+def test_an_array_that_layers_share_shows_a_sample_once():
+    shared = {name: value for name, value in GRU.items() if name != "chart"} | {
+        "cycles": 30.0, "chart": {"rows": {"array: one, input": [[2, 5]], "array: two, input": [[9, 11], [14, 15]]}}}
+    axes, = draw([shared, LINEAR]).axes
+    assert axes.get_title(loc="left").startswith("A sample on the shared array, a step every 30 cycles; limited by ")
+    bars = [bar for bar in axes.collections if isinstance(bar, PolyCollection)]
+    assert {bar.get_alpha() for bar in bars} == {1.0} and sum(len(bar.get_paths()) for bar in bars) == 3
+    assert axes.get_xlim() == (0, 15)
+
+
 def test_a_residual_sum_shows_its_branches_and_a_pooling_no_floor():
     conv = {"name": "conv", "kind": "conv", "rows": 2, "columns": 3, "chains": 1, "fold": 1, "cycles": 9, "floor": 9}
     pool = {"name": "pool", "kind": "pool", "cycles": 4, "floor": 0}
