@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = {"mnist_rnn": 4, "dpd_gru": 4, "autoencoder": 8, "resnet8": 1}
 """Samples of each, in their own sizes."""
 
-SMALL = {"dlrm": 12, "deepspeech": 4, "crnn_ocr": 3, "silero": 12, "m5": 2, "rnnoise": 2, "sklearn_mlp": 30,
+SMALL = {"dlrm": 12, "deepspeech": 4, "crnn_ocr": 2, "silero": 12, "m5": 1, "rnnoise": 2, "sklearn_mlp": 30,
          "keras_gru": 8, "lstm_autoencoder": 4, "keyword_se": 2,
          "ds_cnn": 1}
 """Samples of those that come in a small size, too, which is simulated."""

@@ -197,14 +197,15 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     drive = shutil.copyfile(DRIVE, folder / DRIVE.name)
     for header in HEADERS:
         shutil.copyfile(header, folder / header.name)
-    objects = folder / "objects"
+    objects, split = folder / "objects", _split(manifest)
+    stand_in = _stand_in(toolchain, *(() if not split else ("Vtop__ALL.cpp",)), _main(toolchain), drive)
     specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
                      "build_dir": str(objects), "waves": waves,
-                     "build_args": [*ARGUMENTS[registers:], *_split(manifest), *WRAPPED,
-                                    *(waves_arguments() if waves else ()), str(drive)],
+                     "build_args": [*ARGUMENTS[registers:], *split, *WRAPPED, *(waves_arguments() if waves else ()),
+                                    *(() if stand_in else (str(drive),))],
                      "timescale": ("1ns", "1ps")}
     log = folder / "build.log"
-    environment = toolchain.environment() | _object_cache(toolchain)
+    environment = toolchain.environment() | stand_in
     status = worker.run("build", specification, folder=folder, log=log, environment=environment, poll=poll,
                         step=f"compiling {', '.join(map(str, manifest.verilog))}", seconds=SECONDS)
     executable = objects / manifest.top
@@ -217,12 +218,21 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     return executable
 
 
-def _object_cache(toolchain: Toolchain) -> dict[str, str]:
-    store = cache.cache_folder() / "objects" / hashlib.sha256(toolchain.fingerprint.encode()).hexdigest()
+def _main(toolchain: Toolchain) -> Path:
+    """The file of cocotb's main, which its runner has compiled."""
+    return toolchain.libraries.parent / "share" / "lib" / "verilator" / "verilator.cpp"
+
+
+def _stand_in(toolchain: Toolchain, *files: str | Path) -> dict[str, str]:
+    """The environment in which `circulant.sim.cosim.objcache` stands in for the compiler, and makes one object of the
+    files; empty where make cannot call it."""
+    tools = toolchain.fingerprint.rpartition("; ")[0]  # How it optimises is in each command, which names an object.
+    store = cache.cache_folder() / "objects" / hashlib.sha256(tools.encode()).hexdigest()
     stand_in = Path(__file__).with_name("objcache.py")
     if re.search(r"\s", str(stand_in)):
         return {}
-    return {"OBJCACHE": f"python3 -E -S {stand_in}", "CIRCULANT_OBJECTS": str(store)}
+    return {"OBJCACHE": f"python3 -E -S {stand_in}", "CIRCULANT_OBJECTS": str(store),
+            "CIRCULANT_JOINED": os.pathsep.join(map(str, files))}
 
 
 @contextmanager

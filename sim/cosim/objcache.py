@@ -3,7 +3,10 @@
 make calls it as ``python objcache.py g++ … -c -o verilated.o …/include/verilated.cpp`` through its OBJCACHE variable.
 The library takes longer to compile than a design of 100 multipliers; every design after the first finds it here, in
 the folder CIRCULANT_OBJECTS. An object is kept with its SHA-256 behind it, and one that is cut or changed is compiled
-anew. It imports nothing of ours: it runs once for each file.
+anew. All other files include the same large headers, which take longer than the code of a small design: the files that
+CIRCULANT_JOINED names become one object, in place of the first of them, and the others' are empty (a build of 40
+multipliers takes 2.4 s of a core instead of 4.9 with -O0, 3.8 instead of 5.7 with -O1). It imports nothing of ours: it
+runs once for each file.
 """
 import contextlib
 import hashlib
@@ -23,7 +26,7 @@ def main(command: list[str], store: Path) -> int:
     """Run the command, or copy its object from the store; returns the exit status."""
     source = Path(command[-1])
     if "-o" not in command or source.parent.name != "include" or not source.name.startswith("verilated"):
-        return subprocess.call(command)
+        return subprocess.call(joined(command))
     made = Path(command[command.index("-o") + 1])
     kept = store / f"{hashlib.sha256(chr(0).join(command).encode()).hexdigest()}.sealed"
     if (found := read(kept)) is not None:
@@ -34,6 +37,18 @@ def main(command: list[str], store: Path) -> int:
         with contextlib.suppress(OSError):  # A cache that cannot be written costs time, no build.
             keep(kept, made.read_bytes())
     return status
+
+
+def joined(command: list[str]) -> list[str]:
+    """The command that compiles all of CIRCULANT_JOINED where it is to compile the first of them, the last one behind
+    the others, so that its macros reach none of them; where it is another of them, nothing."""
+    *flags, source = command
+    files = os.environ.get("CIRCULANT_JOINED", "").split(os.pathsep)
+    if source not in files:
+        return command
+    if source != files[0]:
+        return [*flags, "-x", "c++", os.devnull]
+    return [*flags, *(word for file in files[:-1] for word in ("-include", file)), files[-1]]
 
 
 def read(kept: Path) -> bytes | None:

@@ -11,7 +11,7 @@ from circulant.hw import generate, writes
 from circulant.hw.bus.bus_top import TOP
 from circulant.hw.bus.register_file import RegisterFile
 from circulant.sim.cosim import toolchain, worker
-from circulant.sim.cosim.build import ARGUMENTS, UNSPLIT, _object_cache
+from circulant.sim.cosim.build import ARGUMENTS, UNSPLIT, _stand_in
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -50,7 +50,7 @@ def played(tmp_path_factory):
     load = [*port.hold(), *port.load(writes(design, other)), *port.release()]
     save = [*port.hold(), *port.save(), *port.restart(0), *port.release()]
     tools = toolchain.find()
-    environment, built = tools.environment() | _object_cache(tools), folder / "built"
+    environment, built = tools.environment() | _stand_in(tools), folder / "built"
     arguments = {"hdl_toplevel": TOP, "build_dir": str(built)}
     visible = folder / "visible.vlt"
     ports = "".join(f'public_flat_rw -module "{TOP}" -var "{port["name"]}"\n'

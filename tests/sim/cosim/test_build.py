@@ -234,3 +234,18 @@ def test_an_object_that_does_not_compile_is_not_kept(tmp_path: Path) -> None:
     command = ["python3", "-c", "raise SystemExit(3)", "-o", str(tmp_path / "out.o"), "include/verilated.cpp"]
     assert objcache.main(command, tmp_path / "store") == 3
     assert not (tmp_path / "store").exists()
+
+
+def test_what_belongs_to_a_design_is_one_object_and_macros_of_the_last_file_reach_no_other(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second, last = texts = {"first.cpp": "int value = 1;\n", "second.cpp": "int other = 2;\n",
+                                   "last.cpp": "#define value wrong\n#define other wrong\nint third = 3;\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("CIRCULANT_JOINED", f"{first}:{second}:{last}")
+    for name, defined in ((first, ["other", "third", "value"]), (second, [])):
+        assert objcache.main(["g++", "-c", "-o", "out.o", name], tmp_path / "store") == 0
+        names = subprocess.run(["nm", "out.o"], capture_output=True, text=True, check=True).stdout.split()
+        assert sorted(names[2::3]) == defined, name
+    assert objcache.joined(["g++", "another.cpp"]) == ["g++", "another.cpp"]
