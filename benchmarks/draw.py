@@ -153,7 +153,7 @@ def _node(rng: np.random.Generator, kind: str, name: str, inputs: int, outputs: 
     if kind == "activation":
         return FloatActivation(name, inputs, str(rng.choice(("tanh", "sigmoid", "relu"))))
     if kind == "last" and rng.integers(2):
-        return FloatOverTime(name, inputs, str(rng.choice(("mean", "max"))))
+        return FloatOverTime(name, inputs, str(rng.choice(("mean", "max", "last"))))
     return _cell(rng, str(rng.choice(CELLS[:3])), name=name, inputs=inputs, hidden=int(rng.integers(1, 12)),
                  k=int(rng.choice(BLOCKS)), returns="last" if kind == "last" else "sequence")
 

@@ -215,7 +215,8 @@ def over_time(e, arrays, xs):
         n, a = len(values), sum(values)
         return sat(((2 * a << max(0, s)) + (n << max(0, -s))) // (2 * n << max(0, -s)), e["output_format"]["width"])
 
-    return each(lambda *values: max(values) if e["mode"] == "max" else mean(values[:65535]), *xs)
+    f = {"max": max, "mean": lambda values: mean(values[:65535]), "last": lambda values: values[-1]}[e["mode"]]
+    return each(lambda *values: f(values), *xs)
 
 
 def flatten(e, arrays, image):

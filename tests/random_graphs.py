@@ -32,7 +32,7 @@ def graph(seed, *, nodes=8, **options):
         if kind == "activation":
             return r.activation(name, inputs, str(rng.choice(["tanh", "relu"])))
         if kind == "last" and rng.integers(2):
-            return FloatOverTime(name, inputs, str(rng.choice(["mean", "max"])))
+            return FloatOverTime(name, inputs, str(rng.choice(["mean", "max", "last"])))
         cell = (r.gru, r.rnn, r.lstm)[rng.integers(3)]
         returns = "last" if kind == "last" else "sequence"
         return cell(name, inputs, int(rng.integers(3, 8)), int(rng.choice([2, 4])), returns)

@@ -1,4 +1,4 @@
-"""The maximum or the mean over the steps of a sequence, value by value: one vector of a whole sequence."""
+"""The maximum, the mean or the last of the steps of a sequence, value by value: one vector of a whole sequence."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ from circulant.sim.shape.sequences import Lengths, valid
 
 __all__ = ["COUNT_BITS", "KIND", "STEPS", "FloatOverTime", "OverTime"]
 
-MODES = ("max", "mean")
+MODES = ("max", "mean", "last")
 
 COUNT_BITS = 16
 """Bits of the number of steps that a mean counts."""
@@ -40,22 +40,22 @@ class _Shape(OverSequences, SameSize):
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
-            raise Refusal(f"Layer {self.name!r} must take the 'max' or the 'mean' over the steps, not {self.mode!r}; "
-                          "choose one")
+            raise Refusal(f"Layer {self.name!r} must take the 'max', the 'mean' or the 'last' of the steps, not "
+                          f"{self.mode!r}; choose one")
 
 
 @dataclass(frozen=True, eq=False)
 class OverTime(_Shape, GoldenLayer):
-    """Sequences (N, T, inputs) to vectors (N, inputs): the greatest value of all steps, or their mean.
+    """Sequences (N, T, inputs) to vectors (N, inputs): the greatest value of all steps, their mean, or the last one.
 
     A mean is the sum of the first `STEPS` steps, divided by their number exactly and rounded half-up, then saturated:
     ⌊(2 S 2^s + n) / 2n⌋ for the sum S of n steps, s bits to the left of the argument's binary point.
 
     Parameters:
-        mode: "max", which keeps its format, or "mean".
+        mode: "max" or "last", which keep the format, or "mean".
 
     Raises:
-        Refusal: when the mode is unknown, a maximum changes its format, or a mean's format is so fine that its sums
+        Refusal: when the mode is unknown, another mode changes its format, or a mean's format is so fine that its sums
             leave 63 bits, or so coarse that it holds nothing of the argument.
     """
 
@@ -67,8 +67,8 @@ class OverTime(_Shape, GoldenLayer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mode == "max" and self.input_format != self.output_format:
-            raise Refusal(f"Layer {self.name!r}: a maximum must keep the {self.input_format}, not give "
+        if self.mode != "mean" and self.input_format != self.output_format:
+            raise Refusal(f"Layer {self.name!r}: what is no mean must keep the {self.input_format}, not give "
                           f"{self.output_format}; quantize it again")
         fits = self.sum_bits + abs(self.lift) + 2 <= 62
         if self.mode == "mean" and not (fits and -self.lift < self.input_format.width):
@@ -109,25 +109,32 @@ class OverTime(_Shape, GoldenLayer):
         if self.mode == "max":
             new = np.where(seen[..., None], x, self.input_format.lo).max(1)
             values = np.where(steps > 0, np.maximum(values, new), new)
+        elif self.mode == "last":
+            values = np.where(seen.any(1)[:, None], _last(x, seen), values)
         else:
             seen = seen & (np.arange(x.shape[1]) < STEPS - steps)
             values = values + (x * seen[..., None]).sum(1)
         return values, np.minimum(steps + seen.sum(1, keepdims=True), STEPS)
 
     def _finished(self, values: Integers, steps: Integers) -> Integers:
-        if self.mode == "max":
+        if self.mode != "mean":
             return values
         divisor = steps << max(0, -self.lift)
         return np.asarray(saturate((2 * (values << max(0, self.lift)) + divisor) // (2 * divisor),
                                    self.output_format.width))
 
 
+def _last(x: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[Any]:
+    """(N, inputs) of the last step of x (N, T, inputs) that is seen."""
+    return np.asarray(x[np.arange(len(x)), seen.sum(1) - 1])
+
+
 @dataclass(frozen=True, eq=False)
 class FloatOverTime(_Shape, FloatLayer):
-    """The greatest value of all steps of a sequence, or their mean: see `OverTime`.
+    """The greatest value of all steps of a sequence, their mean, or the last one: see `OverTime`.
 
     Parameters:
-        mode: "max" or "mean".
+        mode: "max", "mean" or "last".
     """
 
     name: str
@@ -138,6 +145,8 @@ class FloatOverTime(_Shape, FloatLayer):
         seen = np.ones(x.shape[:2], bool) if lengths is None else valid(lengths, x.shape[1])
         if self.mode == "max":
             y = np.where(seen[..., None], x, -np.inf).max(1)
+        elif self.mode == "last":
+            y = _last(x, seen)
         else:
             seen = seen[:, :STEPS]
             y = np.where(seen[..., None], x[:, :STEPS], 0).sum(1) / seen.sum(1, keepdims=True)
@@ -156,7 +165,7 @@ bases.quantize_layer_like.register(OverTime, same_formats)
 
 @bases.bitwidth_fields.register
 def _(layer: OverTime) -> list[str]:
-    return [] if layer.mode == "max" else ["output_bits"]
+    return ["output_bits"] if layer.mode == "mean" else []
 
 
 @bases.layer_worst_cases.register

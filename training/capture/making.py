@@ -18,7 +18,6 @@ from circulant.sim.shape.window import Flow
 from circulant.training.capture.graph import Graph, Move, Node
 from circulant.training.capture.rearranging import Rearrangement
 from circulant.training.capture.report import NO_LAYER
-from circulant.training.capture.simplify import ends
 from circulant.training.capture.streams import Form, Places, Stream
 
 __all__ = ["LONGEST", "Maker"]
@@ -141,11 +140,8 @@ class Maker:
             self.problem(came.path[-1], f"it repeats a vector for {len(came.places)} steps, which no sequence that it "
                                         "is made of has; repeat it for x.shape[1]")
         elif isinstance(came, Move):
-            sizes = self.graph[came.inputs[0]].sizes
-            last = len(sizes) == 2 and np.array_equal(came.places.flatten(), ends(sizes, 1))
             for each in came.path or (node.name,):
-                self.problem(each, f"{NO_LAYER}; take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)"
-                             if last else NO_LAYER)
+                self.problem(each)
         else:
             self.problem(name if images else node.name,
                          f"{NO_LAYER} for images behind it; flatten them" if images else NO_LAYER)

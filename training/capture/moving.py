@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.repeat import FloatRepeat
 from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.kinds.slice import FloatSlice
@@ -45,8 +46,8 @@ class Mover(Maker):
         return self._extra[key]
 
     def _picked(self, name: str, source: str, places: Places) -> Stream | None:
-        """The stream of a range of the values of each vector, step or pixel that a node gives, or of its steps from the
-        last to the first; None where the places are others.
+        """The stream of a range of the values of each vector, step or pixel that a node gives, of its last step, or of
+        its steps from back to front; None where the places are others.
 
         Parameters:
             name: of the move.
@@ -55,6 +56,10 @@ class Mover(Maker):
             return repeated
         stream, sizes = self.streams[source], self.graph[source].sizes
         form = stream.form
+        if form.flow is not None and form.flow.sequence and np.array_equal(
+                stream.at(places).reshape(-1), np.arange(stream.order.size)[-form.flow.size:]):
+            return self.give(name, "last", self.settled(stream), lambda name, flow: FloatOverTime(
+                name, flow.size, "last"), Form.of(Flow(form.flow.size)))
         if form.flow is not None and form.flow.grid and np.array_equal(places, np.arange(stream.order.size)):
             return self.vector(source)  # All values of images, as a vector.
         fresh = form.flow is None and len(sizes) == places.ndim <= 2 and form.become(

@@ -1,1 +1,1 @@
-"""The mean or the maximum over the steps of a sequence."""
+"""The mean, the maximum or the last of the steps of a sequence."""

@@ -1,5 +1,5 @@
-"""The maximum or the mean over the steps of a sequence: what the steps so far make of each block is kept, and leaves
-behind the last one.
+"""The maximum, the mean or the last of the steps of a sequence: what the steps so far make of each block is kept, and
+leaves behind the last one.
 
     i ─► join with what is kept ─► (behind the last step) ─► queue ─► (a mean: divider) ─► o
 
@@ -107,7 +107,7 @@ class OverTimeLayer(wiring.Component):
                 came = Cat(came[:-1], ~came[-1])
                 joined: Value = read.data[j] + came
             else:
-                joined = Mux(came > read.data[j], came, read.data[j])
+                joined = came if layer.mode == "last" else Mux(came > read.data[j], came, read.data[j])
             behind = not self._mean and (beats - 1) * self._k + j >= layer.inputs  # Those of a mean are divided.
             m.d.comb += [write.data[j].eq(Mux(count == 0, came, joined)),
                          queue.i.payload.data[j].eq(Mux(ends, 0, read.data[j]) if behind else read.data[j])]
@@ -139,7 +139,7 @@ def _(layer: OverTime, *, streams: int, count: int, levels: int = LEVELS) -> Lad
 def _(layer: OverTime, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
     """A vector is read behind the last step's last block; of a mean, its blocks are divided one after the other."""
     first = comes[-1] + 1 + QUEUE
-    if layer.mode == "max":
+    if layer.mode != "mean":
         return list(range(first, first + len(comes)))
     each = quotient_bits(layer) + 1
     return [first + each * (n + 1) for n in range(len(comes))]
@@ -148,4 +148,4 @@ def _(layer: OverTime, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
 @held_up.register
 def _(layer: OverTime, leaves: list[int], parts: int) -> list[int]:
     """A mean divides the next block when all of one has been taken."""
-    return leaves if layer.mode == "max" else [cycle + n * (parts - 1) for n, cycle in enumerate(leaves)]
+    return leaves if layer.mode != "mean" else [cycle + n * (parts - 1) for n, cycle in enumerate(leaves)]

@@ -36,14 +36,18 @@ def test_a_maximum_is_that_of_all_steps():
     assert np.array_equal(over_time("max")(X), X.max(1))
 
 
-@pytest.mark.parametrize("mode", ["max", "mean"])
+def test_the_last_step_is_kept():
+    assert np.array_equal(over_time("last")(X), X[:, -1])
+
+
+@pytest.mark.parametrize("mode", ["max", "mean", "last"])
 def test_sequences_of_different_lengths_are_those_by_themselves(mode):
     layer, lengths = over_time(mode), np.array([7, 5, 5, 2, 1])
     alone = [layer(x[None, :steps])[0] for x, steps in zip(X, lengths, strict=True)]
     assert np.array_equal(layer(X, None, lengths), alone)
 
 
-@pytest.mark.parametrize("mode", ["max", "mean"])
+@pytest.mark.parametrize("mode", ["max", "mean", "last"])
 def test_a_sequence_goes_on_piece_by_piece(mode):
     layer = over_time(mode)
     _, state = layer.run(X[:, :2], layer.initial(5))
@@ -66,8 +70,8 @@ def test_a_mean_counts_its_first_steps_only():
 
 
 @pytest.mark.parametrize(("mode", "made", "message"), [
-    ("sum", GIVEN, r"^Layer 'pool' must take the 'max' or the 'mean' over the steps, not 'sum'; choose one$"),
-    ("max", Format(8, 5), r"^Layer 'pool': a maximum must keep the .*, not give .*; quantize it again$"),
+    ("sum", GIVEN, r"^Layer 'pool' must take the 'max', the 'mean' or the 'last' of the steps, not 'sum'; choose one$"),
+    ("max", Format(8, 5), r"^Layer 'pool': what is no mean must keep the .*, not give .*; quantize it again$"),
     ("mean", Format(8, 50), r"^Layer 'pool': the mean of values in the .* cannot be made in the "),
     ("mean", Format(8, -4), r"^Layer 'pool': the mean of values in the .*; choose binary points nearer")])
 def test_refusals(mode, made, message):
@@ -75,7 +79,7 @@ def test_refusals(mode, made, message):
         over_time(mode, made)
 
 
-@pytest.mark.parametrize("mode", ["max", "mean"])
+@pytest.mark.parametrize("mode", ["max", "mean", "last"])
 def test_its_files_hold_it(mode, tmp_path):
     r = Random(3)
     network = r.network([r.gru("gru", 4, 6, 2, "sequence"), FloatOverTime("pool", 6, mode),

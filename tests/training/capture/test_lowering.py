@@ -1,4 +1,5 @@
 """Which nodes have a golden layer, and what the layers are called."""
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -8,6 +9,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training import export
 from circulant.training.capture import capture, inspect
 from circulant.training.capture.lowering import lower, missing
+from circulant.training.models.scans import MinGru
 from tests.modules import Twins
 from tests.training.capture.test_trace import Net, check
 
@@ -247,18 +249,19 @@ def test_moves_that_no_matrix_of_that_size_makes(run, shape, why):
         export(Net(run, rnn=nn.GRU(4, 4, batch_first=True)), torch.randn(3, *shape))
 
 
-def test_the_last_step_of_both_directions_has_no_layer_but_a_way_out():
-    class Both(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.gru = nn.GRU(8, 4, batch_first=True, bidirectional=True)
+LAST = {"both": (lambda m, x: m.rnn(x)[0][:, -1], {"rnn": nn.GRU(6, 4, batch_first=True, bidirectional=True)}),
+        "scan": (lambda m, x: m.a(m.scan(x)[:, -1]), {"scan": MinGru(6, 4), "a": nn.Linear(4, 3)}),
+        "causal": (lambda m, x: m.conv(F.pad(x.transpose(1, 2), (2, 0)))[..., -1], {"conv": nn.Conv1d(6, 4, 3)})}
 
-        def forward(self, x):
-            return self.gru(x)[0][:, -1]
 
-    graph, _ = capture(Both(), torch.zeros(2, 5, 8))
-    (reason,) = missing(graph).values()
-    assert "take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)" in reason
+@pytest.mark.parametrize("name", LAST)
+def test_the_last_step_of_any_sequence(name):
+    run, modules = LAST[name]
+    torch.manual_seed(0)
+    model, x = Net(run, **modules).eval(), torch.randn(6, 5, 6)
+    network = export(model, x)
+    assert [layer.mode for layer in network.layers if layer.kind == "over_time"] == ["last"]
+    assert np.abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 2e-3
 
 
 OVER_TIME = {

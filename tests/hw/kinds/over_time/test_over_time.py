@@ -13,6 +13,7 @@ LENGTHS = 3, 1, 5, 2, 7, 1, 1
 
 @pytest.mark.parametrize(("mode", "made", "inputs", "k", "stalls"), [
     ("max", GIVEN, 5, 4, (0.0, 0.0)), ("max", GIVEN, 4, 4, (0.4, 0.5)), ("max", GIVEN, 3, 1, (0.0, 0.6)),
+    ("last", GIVEN, 5, 2, (0.3, 0.5)),
     ("mean", Format(8, 6), 5, 2, (0.0, 0.0)), ("mean", Format(6, 2), 3, 4, (0.4, 0.5)),
     ("mean", Format(4, 4), 4, 1, (0.0, 0.3)), ("mean", GIVEN, 4, 4, (0.5, 0.0))])
 def test_equals_golden(mode, made, inputs, k, stalls):
@@ -25,7 +26,7 @@ def test_equals_golden(mode, made, inputs, k, stalls):
     assert len({tuple(block["data"]) for block in wanted}) >= 5
 
 
-@pytest.mark.parametrize("mode", ["max", "mean"])
+@pytest.mark.parametrize("mode", ["max", "mean", "last"])
 def test_streams_take_turns(mode):
     """Two streams, whose sequences end at steps of their own."""
     layer, k = OverTime("pool", 3, mode, GIVEN, GIVEN), 2
