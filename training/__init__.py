@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from circulant.training.loop.muon import Muon
     from circulant.training.loop.runtime import machine
     from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
-    from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+    from circulant.training.models.cells import LinearRnn, PeepholeLstm, ResetBeforeGru, StateSpace
     from circulant.training.models.models import SequenceClassifier, build
     from circulant.training.models.scans import DiagonalRecurrence, MinGru, MinLstm
     from circulant.training.onnx import from_onnx
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BlockCirculant", "compress", "decompress", "initialise", "inherit", "clone", "block_sizes", "assign", "storage",
     "Storage",
-    "PeepholeLstm", "ResetBeforeGru", "MinGru", "MinLstm", "DiagonalRecurrence",
+    "PeepholeLstm", "ResetBeforeGru", "LinearRnn", "StateSpace", "MinGru", "MinLstm", "DiagonalRecurrence",
     "inspect", "ConversionReport", "Entry",
     "Admm", "Residuals", "Muon",
     "Dataset", "load_data",
@@ -77,7 +77,7 @@ _HOME = {
     "loop.learning_rate_search": ("FACTORS", "PART", "Rates", "find_rate", "try_rates"),
     "loop.runtime": ("machine",),
     "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
-    "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
+    "models.cells": ("LinearRnn", "PeepholeLstm", "ResetBeforeGru", "StateSpace"),
     "models.models": ("SequenceClassifier", "build"),
     "models.scans": ("DiagonalRecurrence", "MinGru", "MinLstm"),
     "onnx": ("from_onnx",),

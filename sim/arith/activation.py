@@ -51,8 +51,8 @@ def clip(x: Reals, low: float, high: float) -> Reals:
     return np.clip(x, low, high)
 
 
-LINES: dict[str, tuple[Callable[..., Reals], int]] = {"relu": (relu, 0), "leaky_relu": (leaky_relu, 1),
-                                                      "clip": (clip, 2), **CURVES}
+LINES: dict[str, tuple[Callable[..., Reals], int]] = {
+    "relu": (relu, 0), "identity": (np.asarray, 0), "leaky_relu": (leaky_relu, 1), "clip": (clip, 2), **CURVES}
 """Functions of a few straight lines, and smooth ones, without a limit of their own; how many parameters each has."""
 
 METHODS = ("pwl", "lut")
@@ -84,10 +84,10 @@ def _called(function: Callable[..., Reals], parameters: tuple[float, ...], x: Re
 
 
 def activation_names(hard: bool, nonlinearity: str = "tanh") -> tuple[str, str]:
-    """The functions of gates and of what they let pass, by name: sigmoid and tanh or their hard forms, or ReLU for the
-    latter."""
+    """The functions of gates and of what they let pass, by name: sigmoid and tanh or their hard forms, or another
+    nonlinearity for the latter."""
     sigmoid, tanh = ("hard_sigmoid", "hard_tanh") if hard else ("sigmoid", "tanh")
-    return sigmoid, "relu" if nonlinearity == "relu" else tanh
+    return sigmoid, tanh if nonlinearity == "tanh" else nonlinearity
 
 
 TABLE_BITS = 18

@@ -155,7 +155,7 @@ class FloatCell(OverSequences, FloatLayer):
         bias_ih, bias_hh: (gates, hidden).
         returns: "last" or "sequence".
         hard: whether the gates are torch's Hardsigmoid and Hardtanh.
-        nonlinearity: "tanh" or "relu", of a GRU's candidate and of a plain recurrent layer.
+        nonlinearity: "tanh", "relu" or "identity", of a GRU's candidate and of a plain recurrent layer.
     """
 
     gates: ClassVar[int]
@@ -210,7 +210,7 @@ class FloatCell(OverSequences, FloatLayer):
 
     @property
     def functions(self) -> tuple[Callable[[Reals], Reals], Callable[[Reals], Reals]]:
-        """Sigmoid and tanh, or their hard forms, or a ReLU for the latter."""
+        """Sigmoid and tanh, or their hard forms, or another one for the latter."""
         sigmoid, tanh = activation_names(self.hard, self.nonlinearity)
         return exact_function(sigmoid), exact_function(tanh)
 
@@ -245,7 +245,7 @@ def joint(shared: Spectral, layer: FloatCell, pre: Format) -> JointProduct:
 
 
 def bend(function: str, pre: Format, state: Format, bits: Widths) -> Pwl:
-    """The table of a tanh, or of a ReLU in its place."""
+    """The table of a tanh, or of what stands in its place."""
     return table(function, pre, state, bits) if function in FUNCTIONS else fit_lines(function, (), pre, state)
 
 

@@ -202,7 +202,7 @@ class FloatGru(FloatStateCell):
 
     @property
     def beyond(self) -> tuple[str, ...]:
-        return ("n", "h") if self.nonlinearity == "relu" else ()
+        return () if self.nonlinearity == "tanh" else ("n", "h")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -110,7 +110,7 @@ class OverTime(_Shape, GoldenLayer):
             new = np.where(seen[..., None], x, self.input_format.lo).max(1)
             values = np.where(steps > 0, np.maximum(values, new), new)
         elif self.mode == "last":
-            values = np.where(seen.any(1)[:, None], _last(x, seen), values)
+            values = np.where(seen.any(1, keepdims=True), _last(x, seen), values)
         else:
             seen = seen & (np.arange(x.shape[1]) < STEPS - steps)
             values = values + (x * seen[..., None]).sum(1)

@@ -1,6 +1,6 @@
 """A plain recurrent layer in integers, torch.nn.RNN (Elman 1990).
 
-    h = f(W x + U h + b)        h of the step before; f is a tanh or a ReLU
+    h = f(W x + U h + b)        h of the step before; f is a tanh, a ReLU, or nothing: a linear state space
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Rnn(StateLayer):
     Parameters:
         returns: "last" for the last state, "sequence" for that of every step.
         gates: the one joint product, whose parts are W, of x and with the bias, and U, of h.
-        tanh: f, whose function may also be a ReLU.
+        tanh: f, whose function may also be a ReLU or the identity.
 
     Raises:
         Refusal: when sizes or formats contradict each other.
@@ -84,7 +84,7 @@ class FloatRnn(FloatStateCell):
 
     @property
     def beyond(self) -> tuple[str, ...]:
-        return ("h",) if self.nonlinearity == "relu" else ()
+        return () if self.nonlinearity == "tanh" else ("h",)
 
     def _step(self, x: Reals, state: tuple[Reals, ...], tap: Tap) -> tuple[Reals, ...]:
         rows = product(f"{self.name}.gates", self.bias, tap, {

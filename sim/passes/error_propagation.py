@@ -11,10 +11,10 @@ from circulant.sim.passes.bounds import distances, roundings
 
 __all__ = ["PropagatedError", "Rows", "Step"]
 
-STEEPEST = {"hard_sigmoid": 1 / 6, "hard_tanh": 1.0, "relu": 1.0}
+STEEPEST = {"hard_sigmoid": 1 / 6, "hard_tanh": 1.0, "relu": 1.0, "identity": 1.0}
 """The slope of a hard function between its ends, and of a ReLU above zero."""
 
-ENDS = {"hard_sigmoid": 3.0, "hard_tanh": 1.0, "relu": 0.0}
+ENDS = {"hard_sigmoid": 3.0, "hard_tanh": 1.0, "relu": 0.0, "identity": np.inf}
 
 BEND = {"sigmoid": 1 / (6 * 3 ** 0.5), "tanh": 4 / (3 * 3 ** 0.5)}
 """max |f″|"""

@@ -42,8 +42,8 @@ _TABLE = {"method": Choice(METHODS), "reach": Int(-FRACTION, FRACTION), "segment
 
 PWL = Table({"function": Choice(tuple(FUNCTIONS)), **_TABLE})
 
-CANDIDATE = Table({"function": Choice((*FUNCTIONS, "relu")), **_TABLE})
-"""A tanh, or a ReLU in its place."""
+CANDIDATE = Table({"function": Choice((*FUNCTIONS, "relu", "identity")), **_TABLE})
+"""A tanh, or a ReLU or nothing in its place."""
 
 ACTIVATION = Table({"function": Choice((*FUNCTIONS, *LINES)), **_TABLE}, {"parameters": Listing(Number(), 1, 2)})
 

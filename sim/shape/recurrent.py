@@ -19,7 +19,7 @@ RESETS = ("after", "before")
 """Where the reset gate of a GRU acts: on what the recurrent matrix gives, or on what it takes."""
 
 
-NONLINEARITIES = ("tanh", "relu")
+NONLINEARITIES = ("tanh", "relu", "identity")
 """Functions of the candidate of a GRU, and of a plain recurrent layer."""
 
 
@@ -49,11 +49,11 @@ def check_reset(name: str, reset: object) -> None:
 def check_nonlinearity(name: str, nonlinearity: object) -> None:
     """
     Raises:
-        Refusal: when the candidate of a GRU, or a plain layer, has neither function.
+        Refusal: when the candidate of a GRU, or a plain layer, has another function.
     """
     if nonlinearity not in NONLINEARITIES:
-        raise Refusal(f"Layer {name!r} must have 'tanh' or 'relu' as its nonlinearity, not {nonlinearity!r}; choose "
-                      "one")
+        raise Refusal(f"Layer {name!r} must have 'tanh', 'relu' or 'identity' as its nonlinearity, not "
+                      f"{nonlinearity!r}; choose one")
 
 
 def check_directions(name: str, forward: Any, backward: Any) -> None:

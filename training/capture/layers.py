@@ -23,13 +23,13 @@ from circulant.training.capture.graph import (
     Scale,
 )
 from circulant.training.capture.simplify import ends
-from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.models.cells import LinearRnn, PeepholeLstm, ResetBeforeGru
 from circulant.training.models.quantizer import grids_of
 
 __all__ = ["RECURRENT", "Padded", "adaptive", "batch_norm", "blend", "conv", "diagonal", "linear", "norm", "pad",
            "pool", "recurrent"]
 
-RECURRENT = (nn.GRU, nn.LSTM, nn.RNN, PeepholeLstm, ResetBeforeGru)
+RECURRENT = (nn.GRU, nn.LSTM, nn.RNN, PeepholeLstm, ResetBeforeGru, LinearRnn)
 
 
 def linear(call: Call) -> Value:

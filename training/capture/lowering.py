@@ -32,7 +32,7 @@ from circulant.training.capture.building import Builder
 from circulant.training.capture.recurrent import as_numpy, level
 from circulant.training.capture.report import NO_LAYER
 from circulant.training.capture.streams import Form, Stream, unchanged
-from circulant.training.models.cells import ResetBeforeGru
+from circulant.training.models.cells import LinearRnn, ResetBeforeGru
 from circulant.training.models.quantizer import grids_of
 
 __all__ = ["judged", "lower", "missing"]
@@ -320,7 +320,8 @@ def _(node: neutral.Recurrent, to: Builder) -> Stream | None:
                               "recurrent layer must share one")
         return None
     source = to.taken(node, sequence=True)
-    kind = "rnn" if isinstance(module, nn.RNN) else "gru" if isinstance(module, nn.GRU | ResetBeforeGru) else "lstm"
+    kind = "rnn" if isinstance(module, nn.RNN | LinearRnn) else (
+        "gru" if isinstance(module, nn.GRU | ResetBeforeGru) else "lstm")
     width = (getattr(module, "proj_size", 0) or module.hidden_size) * node.ways
     for number in range(module.num_layers):
         returns = node.returns if number == module.num_layers - 1 else "sequence"

@@ -10,7 +10,7 @@ from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.real.float_model import Bidirectional, Stage
 from circulant.training.blocks.matrices import Matrix, constraint_of
-from circulant.training.models.cells import PeepholeLstm, Recurrent, ResetBeforeGru
+from circulant.training.models.cells import LinearRnn, PeepholeLstm, Recurrent, ResetBeforeGru
 
 __all__ = ["as_numpy", "level"]
 
@@ -52,7 +52,7 @@ def _direction(name: str, module: Any, level: int, suffix: str, returns: str) ->
 
 
 def _gates(module: nn.Module) -> int:
-    return 1 if isinstance(module, nn.RNN) else 3 if isinstance(module, nn.GRU | ResetBeforeGru) else 4
+    return 1 if isinstance(module, nn.RNN | LinearRnn) else 3 if isinstance(module, nn.GRU | ResetBeforeGru) else 4
 
 
 def _first_columns(matrix: Matrix) -> NDArray[np.float64]:

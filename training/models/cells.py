@@ -15,11 +15,11 @@ from circulant.sim.shape.recurrent import check_nonlinearity
 from circulant.training.models.hard import gru_steps, lstm_steps
 from circulant.training.models.steps import GruSteps, LstmSteps
 
-__all__ = ["PeepholeLstm", "Recurrent", "ResetBeforeGru"]
+__all__ = ["LinearRnn", "PeepholeLstm", "Recurrent", "ResetBeforeGru", "StateSpace"]
 
 
 class Recurrent(nn.Module):
-    """Layers and directions around a cell; the base of `PeepholeLstm` and `ResetBeforeGru`.
+    """Layers and directions around a cell; the base of `PeepholeLstm`, `ResetBeforeGru` and `LinearRnn`.
 
     Called with ``lengths`` (N,), the direction back begins at the last valid step of each sequence, so that what stands
     behind it reaches no output of a valid step. States are then those of the longest sequence's last step.
@@ -210,7 +210,7 @@ class ResetBeforeGru(Recurrent):
     torch.nn.GRU: ``output, h_n = gru(x)`` or ``gru(x, h_0)``, without packed sequences.
 
     Parameters:
-        nonlinearity: "tanh", or "relu" in its place, as in a layer of RNNoise.
+        nonlinearity: "tanh", or "relu" in its place, as in a layer of RNNoise, or "identity".
 
     Raises:
         Refusal: when the nonlinearity is another one; as `Recurrent`.
@@ -244,8 +244,57 @@ class ResetBeforeGru(Recurrent):
 
     def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
         tensors = *start, *self._tensors(suffix, "weight_hh")
-        if self.hard or self.nonlinearity == "relu":
+        if self.hard or self.nonlinearity != "tanh":
             h = gru_steps(driven, *tensors, hard=self.hard, nonlinearity=self.nonlinearity)
         else:
             h = GruSteps.apply(driven, *tensors)
         return h, h[-1]
+
+
+class LinearRnn(Recurrent):
+    """torch.nn.RNN without its function: h = A h + B x + b, from 0 on; called as that one.
+
+    A begins as a rotation times 0.95, so that states fade.
+    """
+
+    gates, nonlinearity = 1, "identity"
+
+    def reset_parameters(self) -> None:
+        super().reset_parameters()
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                parameter.mul_(0.95 if name.startswith("weight_hh") else 1)
+
+    def forward(self, x: Tensor, state: Tensor | None = None,
+                lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """As of `ResetBeforeGru`."""
+        steps, ends = self._layers(x, None if state is None else (state,), lengths)
+        return steps, torch.stack([end[0] for end in ends])
+
+    def _state_sizes(self) -> tuple[int, ...]:
+        return (self.hidden_size,)
+
+    def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
+        (h,), (weight,), states = start, self._tensors(suffix, "weight_hh"), list[Tensor]()
+        for each in driven:
+            h = each + linear(h, weight)
+            states.append(h)
+        return torch.stack(states), h
+
+
+class StateSpace(nn.Module):
+    """A linear state space: h = A h + B x, y = C h + D x, all full matrices; (N, T, input_size) to (N, T, output_size).
+
+    Members:
+        state: the `LinearRnn` of A and B.
+        output: the Linear of D and C side by side, over x and h.
+    """
+
+    def __init__(self, input_size: int, state_size: int, output_size: int) -> None:
+        super().__init__()
+        self.state = LinearRnn(input_size, state_size, batch_first=True)
+        self.output = nn.Linear(input_size + state_size, output_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.output(torch.cat((x, self.state(x)[0]), -1))
+        return y

@@ -28,7 +28,7 @@ def gru_steps(driven: Tensor, h: Tensor, weight: Tensor, *, hard: bool, nonlinea
     """
     states, hidden = [], h.shape[-1]
     squash = hardsigmoid if hard else torch.sigmoid
-    bend = torch.relu if nonlinearity == "relu" else hardtanh if hard else torch.tanh
+    bend = {"tanh": hardtanh if hard else torch.tanh, "relu": torch.relu, "identity": torch.clone}[nonlinearity]
     for each in driven:
         rz = squash(each[:, :2 * hidden] + linear(h, weight[:2 * hidden]))
         r, z = rz.chunk(2, -1)

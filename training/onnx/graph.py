@@ -110,12 +110,12 @@ class OnnxGraph:
 
     def evaluated(self, x: NDArray[Any], batch: int) -> NDArray[Any] | None:
         """The output for inputs x, of both the batch first, by the reference of the ``onnx`` package; None where that
-        lacks an operator, or would take a tanh for the ReLU of a GRU.
+        lacks an operator, or would take a tanh for the ReLU of a GRU, or lacks an affine one.
 
         Parameters:
             batch: the axis of the batch in the output.
         """
-        if any("Relu" in node.attributes.get("activations", ()) for node in self.nodes):
+        if any({"Relu", "Affine"} & {*node.attributes.get("activations", ())} for node in self.nodes):
             return None
         rows = list(x) if self.batch is None else [np.moveaxis(x, 0, self.batch)]
         try:

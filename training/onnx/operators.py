@@ -399,9 +399,10 @@ GROUPS = (
           "weights are constants of the file; no `transA`"),
     Group({"Conv": _module}, "`Conv1d`, `Conv2d`",
           "padding alike on both sides, also as `auto_pad`"),
-    Group(dict.fromkeys(RECURRENT, _recurrent), "`LSTM`, `GRU`, `RNN`, `PeepholeLstm`, `ResetBeforeGru`",
+    Group(dict.fromkeys(RECURRENT, _recurrent), "`LSTM`, `GRU`, `RNN`, `PeepholeLstm`, `ResetBeforeGru`, `LinearRnn`",
           "forward or bidirectional, sigmoid and tanh; for the tanh of an RNN, or of a GRU that resets before its "
-          "matrix, also ReLU; zeros as initial states, no clip; `Y_c` is refused"),
+          "matrix, also ReLU; or, of an RNN, \"Affine\" with alpha 1; zeros as initial states, no clip; `Y_c` is "
+          "refused"),
     Group(dict.fromkeys(("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"), _module), "pooling",
           "as of a convolution; `ceil_mode` where it adds nothing; padding counts in a mean"),
     Group({"BatchNormalization": _module}, "`BatchNorm1d`, `BatchNorm2d`", "no `training_mode`"),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from circulant.sim.arith.fixed import Format
-from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.models.cells import LinearRnn, PeepholeLstm, ResetBeforeGru
 from circulant.training.models.quantizer import set_grids
 from circulant.training.onnx.graph import OnnxGraph, OnnxNode
 
@@ -33,7 +33,9 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     functions, due = list(options.get("activations", FUNCTIONS[node.op] * ways)), FUNCTIONS[node.op] * ways
     rectified = functions == [*due[:len(due) // ways - 1], "Relu"] * ways and not options.get("linear_before_reset")
     rectified = rectified and node.op != "LSTM"
-    if (functions != due and not rectified) or options.get("clip") or options.get("input_forget"):
+    linear = node.op == "RNN" and functions == ["Affine"] * ways and not any(options.get("activation_beta", ())) and (
+        list(options.get("activation_alpha", ())) == [1.0] * ways)
+    if (functions != due and not rectified and not linear) or options.get("clip") or options.get("input_forget"):
         raise node.refused(f"its activations must be {', '.join(FUNCTIONS[node.op])} without a clip, not "
                            f"{', '.join(functions)}; train it with those")
     names = [*node.inputs, *[""] * 8]
@@ -54,7 +56,7 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     after = node.op != "GRU" or bool(options.get("linear_before_reset", 0))
     if peephole is not None or not after:
         kind = ResetBeforeGru if node.op == "GRU" else PeepholeLstm
-    more = {"nonlinearity": "relu"} if rectified else {}
+    kind, more = LinearRnn if linear else kind, {"nonlinearity": "relu"} if rectified else {}
     module = kind(inputs, hidden, bidirectional=ways == 2, **more)
     suffixes = ("_l0", "_l0_reverse")[:ways]
     set_grids(module, grids(graph, node, {1: {f"weight_ih{suffix}": w for suffix in suffixes},

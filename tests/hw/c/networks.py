@@ -179,8 +179,8 @@ def over_time(mode: str) -> Network:
 def plain() -> Network:
     """Plain recurrent layers, one behind the other."""
     r = Random(7)
-    return r.network([r.rnn("first", 5, 9, 4, "sequence"), r.rnn("second", 9, 6, 1, nonlinearity="relu"),
-                      r.linear("out", 6, 4, 2)], 5, sequence=True)
+    return r.network([r.rnn("first", 5, 9, 4, "sequence", nonlinearity="identity"),
+                      r.rnn("second", 9, 6, 1, nonlinearity="relu"), r.linear("out", 6, 4, 2)], 5, sequence=True)
 
 
 def sums() -> Network:

@@ -30,6 +30,7 @@ def relu(model):
 
 
 LAYERS["plain"] = samples.chain(samples.rnn(scale=0.3))
+LAYERS["linear state"] = samples.chain(samples.rnn(nonlinearity="identity", scale=0.2))
 LAYERS |= {f"{mode} over time": samples.chain(samples.lstm(scale=0.3), FloatOverTime("pool", 6, mode))
            for mode in ("max", "mean")}
 LAYERS["a ReLU"] = relu(LAYERS["vectors"])

@@ -29,8 +29,9 @@ class Reader(nn.Module):
 CELLS = {"gru": (ResetBeforeGru, {}), "lstm": (PeepholeLstm, {}),
          "both ways": (ResetBeforeGru, {"bidirectional": True}),
          "relu": (ResetBeforeGru, {"hard": False, "nonlinearity": "relu"}),
-         "hard relu": (ResetBeforeGru, {"nonlinearity": "relu"})}
-FUNCTIONS = {"relu": ("sigmoid", "relu"), "hard relu": ("hard_sigmoid", "relu")}
+         "hard relu": (ResetBeforeGru, {"nonlinearity": "relu"}),
+         "identity": (ResetBeforeGru, {"hard": False, "nonlinearity": "identity"})}
+FUNCTIONS = {"relu": ("sigmoid", "relu"), "hard relu": ("hard_sigmoid", "relu"), "identity": ("sigmoid", "identity")}
 
 
 def made(name, seed=0):
@@ -100,7 +101,7 @@ def test_a_rectified_candidate(hard):
     n = torch.relu(driven[:, 8:] + (r * h[0]) @ of_n.T)
     torch.testing.assert_close(cell(x, h)[0][0], n + z * (h[0] - n))
     assert "nonlinearity=relu" in str(cell)
-    with pytest.raises(Refusal, match=r"^Layer 'ResetBeforeGru' must have 'tanh' or 'relu' as its nonlinearity, not "):
+    with pytest.raises(Refusal, match=r"^Layer 'ResetBeforeGru' must have 'tanh', 'relu' or 'identity' as its "):
         ResetBeforeGru(3, 4, nonlinearity="gelu")
 
 

@@ -8,6 +8,7 @@ import circulant
 from circulant.sim.cosim import icarus
 from circulant.sim.refusal import Refusal
 from circulant.training.capture import capture
+from circulant.training.models.cells import StateSpace
 from circulant.training.models.scans import Blend, DiagonalRecurrence, MinGru, MinLstm, scan
 from tests.modules import Net
 
@@ -54,6 +55,15 @@ def test_min_lstm_is_its_equations():
         torch.testing.assert_close(states, h, msg=str(t))
 
 
+def test_a_state_space_is_its_equations():
+    model, x, h = StateSpace(3, 4, 2).double(), draw(2, 6, 3), torch.zeros(2, 4, dtype=torch.float64)
+    a, b, (d, c) = model.state.weight_hh_l0, model.state.weight_ih_l0, model.output.weight.split([3, 4], 1)
+    torch.testing.assert_close(a @ a.T, 0.95 ** 2 * torch.eye(4, dtype=torch.float64), atol=1e-6, rtol=0)
+    for t, y in enumerate(model(x).unbind(1)):
+        h = h @ a.T + x[:, t] @ b.T
+        torch.testing.assert_close(y, h @ c.T + x[:, t] @ d.T + model.output.bias, msg=str(t))
+
+
 def test_factors_begin_within_their_ring_and_states_with_the_variance_of_the_input():
     torch.manual_seed(0)
     model = DiagonalRecurrence(4000, least=0.3, most=0.9)
@@ -69,6 +79,7 @@ def test_factors_begin_within_their_ring_and_states_with_the_variance_of_the_inp
 CELLS = {"gru": (lambda: MinGru(4, 8), ["linear", "slice", "activation", "slice", "blend", "linear"]),
          "lstm": (lambda: MinLstm(4, 8), ["linear", "slice", "activation", "slice", "activation", "difference",
                                           "activation", "slice", "blend", "linear"]),
+         "space": (lambda: StateSpace(4, 8, 8), ["rnn", "concat", "linear", "linear"]),
          "diagonal": (lambda: nn.Sequential(nn.Linear(4, 8), DiagonalRecurrence(8)), ["linear", "decay", "linear"])}
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from circulant.sim.refusal import Refusal
 from circulant.training import export, from_onnx, inspect
-from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.models.cells import LinearRnn, PeepholeLstm, ResetBeforeGru
 
 RNG = np.random.default_rng(4)
 
@@ -113,13 +113,15 @@ def recurrent(path, op, *, hidden=4, w=None, peephole=False, batch=2, **options)
 @pytest.mark.parametrize(("op", "options", "kind"), [
     ("GRU", {"linear_before_reset": 1}, nn.GRU), ("GRU", {}, ResetBeforeGru), ("LSTM", {}, nn.LSTM),
     ("GRU", {"activations": ["Sigmoid", "Relu"]}, ResetBeforeGru), ("LSTM", {"peephole": True}, PeepholeLstm),
-    ("RNN", {}, nn.RNN), ("RNN", {"activations": ["Relu"]}, nn.RNN)])
+    ("RNN", {}, nn.RNN), ("RNN", {"activations": ["Relu"]}, nn.RNN),
+    ("RNN", {"activations": ["Affine"], "activation_alpha": [1.0]}, LinearRnn)])
 def test_both_grus_and_peepholes(op, options, kind, tmp_path):
     """`from_onnx` compares with the evaluator of the package."""
     model = from_onnx(recurrent(tmp_path / "cell.onnx", op, **options))
     assert type(model.cell) is kind
     rectified = "Relu" in options.get("activations", ())  # The package would take a tanh: nothing is compared.
-    assert getattr(model.cell, "nonlinearity", "tanh") == ("relu" if rectified else "tanh")
+    wanted = "relu" if rectified else "identity" if kind is LinearRnn else "tanh"
+    assert getattr(model.cell, "nonlinearity", "tanh") == wanted
     x = torch.randn(6, 5, 3)
     assert inspect(model, x).exportable
     assert export(model, x).layers[0].kind == op.lower()
