@@ -19,6 +19,7 @@ from circulant.sim.kinds.norm import FloatNorm
 from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.kinds.spiral import FloatSpiral
 from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.passes.bitwidths import WEIGHT_SCALES
 from circulant.sim.real import float_model
@@ -147,7 +148,10 @@ def _node(rng: np.random.Generator, kind: str, name: str, inputs: int, outputs: 
         k = int(rng.choice((1, 2, 4, 8)))
         return FloatTaps(name, inputs, int(rng.integers(2, 5)), int(rng.integers(1, 4)), -(-inputs // k) * k)
     if kind == "decay":
-        return FloatDecay(name, inputs, rng.uniform(-1, 1, inputs))
+        if inputs % 2 or rng.integers(2):
+            return FloatDecay(name, inputs, rng.uniform(-1, 1, inputs))
+        size, angle = rng.uniform(0, 1, inputs // 2), rng.uniform(-np.pi, np.pi, inputs // 2)
+        return FloatSpiral(name, inputs, size * np.cos(angle), size * np.sin(angle))
     if kind == "gate":
         return FloatActivation(name, inputs, "sigmoid")
     if kind == "activation":

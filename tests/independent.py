@@ -303,9 +303,14 @@ def blend(e, arrays, sides):
 def decay(e, arrays, xs):
     made, x = e["output_format"], e["input_format"]["frac"]
     product_frac = e["factor"]["frac"] + made["frac"]
-    most, factors = max(x, product_frac), arrays[f"{e['name']}.factors"]
-    return states(e, xs, [0] * e["inputs"], lambda step, h: each(lambda a, h, x_: requantize(
-        (a * h << most - product_frac) + (x_ << most - x), most, made), factors, h, step))
+    most, a, b = max(x, product_frac), arrays[f"{e['name']}.factors"], arrays.get(f"{e['name']}.turns")
+
+    def driven(h):
+        return each(lambda a, h: a * h, a, h) if b is None else joined(
+            each(lambda a, b, z: [a * z[0] - b * z[1], b * z[0] + a * z[1]], a, b, blocks(h, 2)))
+
+    return states(e, xs, [0] * e["inputs"], lambda step, h: each(lambda d, x_: requantize(
+        (d << most - product_frac) + (x_ << most - x), most, made), driven(h), step))
 
 
 JOINS = {"add": combined(sum), "difference": combined(lambda v: v[0] - v[1]), "maximum": combined(max),
@@ -313,7 +318,7 @@ JOINS = {"add": combined(sum), "difference": combined(lambda v: v[0] - v[1]), "m
          "repeat": lambda e, arrays, sides: [sides[1]] * len(sides[0])}
 LAYERS = linear, gru, lstm, rnn, over_time, conv, depthwise, pool, flatten, scale, norm, taps, decay
 KINDS = {f.__name__: f for f in LAYERS} | JOINS | {
-    "slice": lambda e, arrays, x: x[e["first"]:e["first"] + e["size"]],
+    "spiral": decay, "slice": lambda e, arrays, x: x[e["first"]:e["first"] + e["size"]],
     "activation": lambda e, arrays, x: activated(e, arrays, "table", x),
     "argmax": lambda e, arrays, x: [x.index(max(x))],
     "reverse": lambda e, arrays, xs: xs[::-1]}

@@ -26,7 +26,7 @@ def graph(seed, *, nodes=8, **options):
         if kind == "taps":
             return r.taps(name, inputs, int(rng.integers(2, 4)), int(rng.integers(1, 3)), int(rng.choice([1, 2, 4])))
         if kind == "decay":
-            return r.decay(name, inputs)
+            return r.spiral(name, inputs) if inputs % 2 == 0 and rng.integers(2) == 0 else r.decay(name, inputs)
         if kind == "gate":
             return r.activation(name, inputs, "sigmoid")
         if kind == "activation":

@@ -10,6 +10,7 @@ from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.kinds.norm import FloatNorm
 from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.kinds.spiral import FloatSpiral
 from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
@@ -71,6 +72,11 @@ class Random:
 
     def decay(self, name, inputs):
         return FloatDecay(name, inputs, self._rng.uniform(-1, 1, inputs))
+
+    def spiral(self, name, inputs):
+        """A complex recurrence, |λ| from 0 to 1."""
+        size, angle = self._rng.uniform(0, 1, inputs // 2), self._rng.uniform(-np.pi, np.pi, inputs // 2)
+        return FloatSpiral(name, inputs, size * np.cos(angle), size * np.sin(angle))
 
     def activation(self, name, inputs, function, *parameters):
         return FloatActivation(name, inputs, function, parameters)

@@ -161,7 +161,7 @@ def test_scans(bits, tmp_path):
     r = Random(bits)
     nodes = [Node(r.linear("gate", 5, 6, 2), ("x",)), Node(r.activation("z", 6, "sigmoid"), ("gate",)),
              Node(r.linear("new", 5, 6, 2), ("x",)), Node(FloatBlend("h", 6), ("z", "new")),
-             Node(r.decay("d", 6), ("h",)), Node(r.linear("out", 6, 3, 1), ("d",))]
+             Node(r.decay("d", 6), ("h",)), Node(r.spiral("s", 6), ("d",)), Node(r.linear("out", 6, 3, 1), ("s",))]
     model = float_model.Model("scans", (Input("x", Flow(5, sequence=True)),), tuple(nodes), ("out",))
     network = quantize(model, r.normal(20, 6, 5, scale=1), activation_bits=bits)
     wrong, expected = different(network, r.inputs(network, steps=9), tmp_path)
@@ -283,4 +283,4 @@ def test_the_independent_model_is_independent_and_short():
                 for name in node.names]
     assert sorted(imported) == ["json", "math", "numpy"]
     assert text.count("np.") == text.count("np.load(") == 1
-    assert len(text.splitlines()) <= 341
+    assert len(text.splitlines()) <= 347

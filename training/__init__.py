@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
     from circulant.training.models.cells import LinearRnn, PeepholeLstm, ResetBeforeGru, StateSpace
     from circulant.training.models.models import SequenceClassifier, build
-    from circulant.training.models.scans import DiagonalRecurrence, MinGru, MinLstm
+    from circulant.training.models.scans import ComplexRecurrence, DiagonalRecurrence, MinGru, MinLstm
     from circulant.training.onnx import from_onnx
     from circulant.training.scoring import score
     from circulant.training.settings import ModelSettings, TrainingSettings
@@ -49,6 +49,7 @@ __all__ = [
     "BlockCirculant", "compress", "decompress", "initialise", "inherit", "clone", "block_sizes", "assign", "storage",
     "Storage",
     "PeepholeLstm", "ResetBeforeGru", "LinearRnn", "StateSpace", "MinGru", "MinLstm", "DiagonalRecurrence",
+    "ComplexRecurrence",
     "inspect", "ConversionReport", "Entry",
     "Admm", "Residuals", "Muon",
     "Dataset", "load_data",
@@ -79,7 +80,7 @@ _HOME = {
     "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
     "models.cells": ("LinearRnn", "PeepholeLstm", "ResetBeforeGru", "StateSpace"),
     "models.models": ("SequenceClassifier", "build"),
-    "models.scans": ("DiagonalRecurrence", "MinGru", "MinLstm"),
+    "models.scans": ("ComplexRecurrence", "DiagonalRecurrence", "MinGru", "MinLstm"),
     "onnx": ("from_onnx",),
     "scoring": ("score",),
     "settings": ("ModelSettings", "TrainingSettings"),

@@ -56,7 +56,8 @@ class BlendLayer(JoinLayer):
             m.d.sync += signal.eq(value)
             return signal
 
-        def follow(j: int, state: Value) -> Value:
+        def follow(j: int, states: Sequence[Value]) -> Value:
+            state = states[j]
             apart = kept((x[j] << layer.shifts[0]) - (state << layer.shifts[1]), f"apart_{j}")
             product = kept(z[j] * apart, f"product_{j}")
             moved = round_shift(product, layer.rounding)

@@ -1,4 +1,7 @@
-"""a · h + x, value by value: a diagonal linear recurrence, a block in each cycle."""
+"""a · h + x, value by value: a diagonal linear recurrence, a block in each cycle; λ · h + x, pair by pair."""
+from collections.abc import Sequence
+
+import numpy as np
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -14,6 +17,7 @@ from circulant.hw.stream.pipeline import QUEUE, block, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.kinds.decay import Decay
+from circulant.sim.kinds.spiral import Spiral
 
 __all__ = ["LATENCY", "DecayLayer"]
 
@@ -22,11 +26,11 @@ LATENCY = 3
 
 
 class DecayLayer(wiring.Component):
-    """Steps in, states out; equals `sim.kinds.decay.Decay`.
+    """Steps in, states out; equals `sim.kinds.decay.Decay` or `sim.kinds.spiral.Spiral`.
 
     Parameters:
         layer: the golden layer.
-        elements: of a block, each with a multiplier.
+        elements: of a block, each with one multiplier or two.
 
     Members:
         i: stream of blocks of steps.
@@ -43,13 +47,16 @@ class DecayLayer(wiring.Component):
     def parts(self) -> Parts:
         layer, (image,) = self._layer, self.images
         return self._state.parts + Parts([Memory(1, image.width, len(image.words), writable=False)],
-                                         [Product(self._elements, layer.factor.width, layer.output_format.width)])
+                                         [
+            Product(self._elements * layer.terms, layer.factor.width, layer.output_format.width)])
 
     @property
     def images(self) -> list[Image]:
         """Factors of the values that are taken in a cycle."""
         layer, e = self._layer, self._elements
-        words = packed(pad(layer.factors, -(-layer.inputs // e) * e).reshape(-1, e), layer.factor.width)
+        each = [pad(a, -(-layer.inputs // e) * e // layer.terms).reshape(-1, e // layer.terms)
+                for a in layer.weights]
+        words = packed(np.concatenate(each, axis=1), layer.factor.width)
         return [Image(words, e * layer.factor.width, f"{layer.name}_factors")]
 
     def elaborate(self, platform: Platform) -> Module:
@@ -58,11 +65,18 @@ class DecayLayer(wiring.Component):
         m.submodules.factors = rom = Rom(**self.images[0]._asdict())
         x = delay(m, self.i.payload.data, 2, name="x")
 
-        def follow(j: int, state: Value) -> Value:
-            factor = rom.data.word_select(j, layer.factor.width).as_signed()
-            product = Signal((factor * state).shape(), name=f"product_{j}", reset_less=True)
+        def times(place: int, state: Value, name: str) -> Value:
+            factor = rom.data.word_select(place, layer.factor.width).as_signed()
+            product = Signal((factor * state).shape(), name=name, reset_less=True)
             m.d.sync += product.eq(factor * state)
-            return requantize((product << after) + (x[j] << given), layer.rounding, layer.output_format.width)
+            return product
+
+        def follow(j: int, states: Sequence[Value]) -> Value:
+            total = times(j // layer.terms, states[j], f"product_{j}")
+            if layer.terms == 2:
+                turned = times(self._elements // 2 + j // 2, states[j ^ 1], f"turned_{j}")
+                total = total + turned if j % 2 else total - turned
+            return requantize((total << after) + (x[j] << given), layer.rounding, layer.output_format.width)
 
         beat = self._state.add(m, [wiring.flipped(self.i)], follow)
         m.d.comb += [rom.en.eq(1), rom.addr.eq(beat)]
@@ -77,6 +91,7 @@ def _(layer: Decay, plan: ValuesPlan, site: Site) -> DecayLayer:
 
 
 with_a_state(Decay, LATENCY)
+with_a_state(Spiral, LATENCY, Spiral.terms)
 
 
 @leaving.register

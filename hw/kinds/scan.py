@@ -33,12 +33,12 @@ class State:
         return Parts([Memory(1, self._k * self._layer.output_format.width, self._beats), queue_memory(self.queue)])
 
     def add(self, m: Module, sources: Sequence[stream.Interface],
-            follow: Callable[[int, Value], Value]) -> Value:
+            follow: Callable[[int, Sequence[Value]], Value]) -> Value:
         """Add the logic; returns the number of the block in its vector, for memories that are read with the state.
 
         Parameters:
             sources: streams of blocks, of each of which one is taken at a time.
-            follow: from the number of a value in the block, and the state a cycle after the block was taken, to the
+            follow: from the number of a value in the block, and the states a cycle after the block was taken, to the
                 state behind it, ``latency − 2`` cycles later.
         """
         layer, k, beats, queue, latency = self._layer, self._k, self._beats, self.queue, self._latency
@@ -77,10 +77,10 @@ class State:
         m.d.comb += [read.addr.eq(beat), read.en.eq(moves)]
         first = delay(m, begins, 1, name="first")
         made, width = [], layer.output_format.width
-        for j in range(k):
-            state = Signal(signed(width), name=f"state_{j}")
+        before = [Signal(signed(width), name=f"state_{j}") for j in range(k)]
+        for j, state in enumerate(before):
             m.d.comb += state.eq(Mux(first, 0, read.data.word_select(j, width)))
-            value = follow(j, state)
+            value = follow(j, before)
             behind = (beats - 1) * k + j >= layer.inputs
             made.append(Mux(delay(m, ends, latency - 1, name=f"behind_{j}"), 0, value) if behind else value)
 
@@ -103,18 +103,18 @@ def require_fixed(layer: Scan, site: Site) -> None:
                       "hardware.reloadable out")
 
 
-def with_a_state(kind: type[Scan], latency: int) -> None:
-    """Register the plans of a scan, which takes some values of a step in a cycle, each with a multiplier."""
+def with_a_state(kind: type[Scan], latency: int, products: int = 1) -> None:
+    """Register the plans of a scan, which takes some values of a step in a cycle, each with as many multipliers."""
     def those(layer: Scan, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
         if streams > 1:
             raise Refusal(f"Layer {layer.name!r} keeps the state of one sequence, but {streams} are interleaved; set "
                           "hardware.streams to 1")
-        sizes = [1 << n for n in range((layer.inputs - 1).bit_length() + 1)]
+        sizes = [1 << n for n in range(products - 1, (layer.inputs - 1).bit_length() + 1)]
         return Ladder([(each,) for each in useful([
-            ValuesPlan(size, max(latency, -(-layer.inputs // size)), size) for size in sizes])])
+            ValuesPlan(size, max(latency, -(-layer.inputs // size)), size * products) for size in sizes])])
 
     def each(layer: Scan, count: int = 1, plan: ValuesPlan | None = None) -> int:
-        return layer.inputs * count
+        return layer.inputs * products * count
 
     def entry(layer: Scan, plan: ValuesPlan) -> LayerEntry:
         waits = plan.cycles > -(-layer.inputs // plan.elements)

@@ -38,14 +38,22 @@ class Decay(Scan, OverSequences):
     output_format: Format
 
     kind = "decay"
+    terms = 1
+    """Products that are summed up for a value, each with a factor of its own for each value."""
+
+    @property
+    def weights(self) -> tuple[Integers, ...]:
+        """The arrays of factors."""
+        return (self.factors,)
 
     def __post_init__(self) -> None:
-        a = self.factors
-        if a.shape != (self.inputs,) or a.min() < self.factor.lo or a.max() > self.factor.hi:
-            raise Refusal(f"Layer {self.name!r}: the factors must be {self.inputs} integers of {self.factor.width} "
-                          f"bits, not {a.shape} from {a.min()} to {a.max()}; quantize it again")
+        for a in self.weights:
+            if a.shape != (self.inputs // self.terms,) or a.min() < self.factor.lo or a.max() > self.factor.hi:
+                raise Refusal(f"Layer {self.name!r}: the factors must be {self.inputs // self.terms} integers of "
+                              f"{self.factor.width} bits, not {a.shape} from {a.min()} to {a.max()}; quantize it again")
         kept, given = self.shifts
-        bits = 1 + max(self.factor.width + self.output_format.width + kept, self.input_format.width + given)
+        bits = 1 + max(self.factor.width + self.output_format.width + kept + self.terms - 1,
+                       self.input_format.width + given)
         if rounding_bits(bits, self.rounding) > 62:
             raise Refusal(f"Layer {self.name!r}: its sums must fit into 62 bits, but with the argument "
                           f"{self.input_format}, the factor {self.factor} and the state {self.output_format} they do "
@@ -62,9 +70,13 @@ class Decay(Scan, OverSequences):
         """Bits by which the sum is shifted."""
         return self.shifts[1] + self.input_format.frac - self.output_format.frac
 
+    def driven(self, state: Integers) -> Integers:
+        """The products with the state, which need no rounding."""
+        return self.factors * state
+
     def follow(self, state: Integers, *values: Integers) -> Integers:
         kept, given = self.shifts
-        return np.asarray(requantize((self.factors * state << kept) + (values[0] << given), self.rounding
+        return np.asarray(requantize((self.driven(state) << kept) + (values[0] << given), self.rounding
                                      + self.output_format.frac, self.output_format))
 
 

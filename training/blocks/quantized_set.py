@@ -23,7 +23,7 @@ from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.blocks.clone import clone, settle
 from circulant.training.blocks.fixed import integers
 from circulant.training.blocks.matrices import Matrix, constraint_of, matrices
-from circulant.training.models.scans import DiagonalRecurrence
+from circulant.training.models.scans import ComplexRecurrence, DiagonalRecurrence
 
 __all__ = ["QuantizedSet", "constrain_to_quantized", "flipped", "golden_paths", "nearest_quantized", "quantized_set_of",
            "settled", "weight_formats"]
@@ -121,7 +121,7 @@ def _vectors(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, str]]:
             yield f"{path}.weight".lstrip("."), module, "weight", f"{_layer(path, 'norm')}.gain"
         elif isinstance(module, nn.Conv1d | nn.Conv2d) and module.groups > 1:
             yield f"{path}.weight".lstrip("."), module, "weight", f"{_layer(path, 'conv')}.weights"
-        elif isinstance(module, DiagonalRecurrence):
+        elif isinstance(module, DiagonalRecurrence) and not isinstance(module, ComplexRecurrence):
             yield f"{path}.nu_log".lstrip("."), module, "nu_log", f"{_layer(path, 'decay')}.factors"
 
 

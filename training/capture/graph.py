@@ -167,9 +167,11 @@ class Blend(Node):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decay(Node):
-    """The states a h + x behind each step: see `circulant.sim.kinds.decay.FloatDecay`."""
+    """The states a h + x behind each step: see `circulant.sim.kinds.decay.FloatDecay`, with turns
+    `circulant.sim.kinds.spiral.FloatSpiral`."""
 
     factors: Tensor
+    turns: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -25,6 +25,7 @@ from circulant.training.capture.graph import (
 from circulant.training.capture.simplify import ends
 from circulant.training.models.cells import LinearRnn, PeepholeLstm, ResetBeforeGru
 from circulant.training.models.quantizer import grids_of
+from circulant.training.models.scans import ComplexRecurrence
 
 __all__ = ["RECURRENT", "Padded", "adaptive", "batch_norm", "blend", "conv", "diagonal", "linear", "norm", "pad",
            "pool", "recurrent"]
@@ -134,11 +135,15 @@ def blend(call: Call) -> Value:
 
 
 def diagonal(call: Call) -> Value:
-    """A `circulant.training.models.scans.DiagonalRecurrence`."""
-    source, gain = call.tensor, call.module.gamma_log.detach().double().exp()
+    """A `circulant.training.models.scans.DiagonalRecurrence` or a `ComplexRecurrence`."""
+    source, module = call.tensor, call.module
+    gain, factors, turns = module.gamma_log.detach().double().exp(), module.factors.detach(), None
+    if isinstance(module, ComplexRecurrence):
+        number = torch.polar(factors.double(), module.theta.detach().double())
+        gain, factors, turns = gain.repeat_interleave(2), number.real, number.imag
     _check_steps(source)
     given = call.emit(Scale, (source,), 0, part="input", scale=gain, shift=torch.zeros_like(gain), axis=2)
-    return call.emit(Decay, (given,), 0, factors=call.module.factors.detach())
+    return call.emit(Decay, (given,), 0, factors=factors, turns=turns)
 
 
 def _check_steps(source: Value) -> None:

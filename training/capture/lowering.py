@@ -22,6 +22,7 @@ from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.kinds.product import FloatProduct
 from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.kinds.spiral import FloatSpiral
 from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.real.float_model import Stage
 from circulant.sim.refusal import Refusal
@@ -253,7 +254,9 @@ def _(node: neutral.Blend, to: Builder) -> Stream:
 @lowered.register
 def _(node: neutral.Decay, to: Builder) -> Stream:
     source, factors = to.taken(node, sequence=True), as_numpy(node.factors)
-    return to.give(node.name, "decay", source, lambda name, flow: FloatDecay(name, flow.size, factors), source.form)
+    turns = None if node.turns is None else as_numpy(node.turns)
+    return to.give(node.name, "decay", source, lambda name, flow: FloatDecay(name, flow.size, factors) if turns is None
+                   else FloatSpiral(name, flow.size, factors, turns), source.form)
 
 
 @lowered.register

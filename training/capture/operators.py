@@ -11,7 +11,7 @@ from circulant.training.capture.call import Call, Unsupported, Value
 from circulant.training.capture.cells import cell
 from circulant.training.capture.lookup import embedding, integer, products
 from circulant.training.capture.loops import CELLS
-from circulant.training.models.scans import Blend, DiagonalRecurrence
+from circulant.training.models.scans import Blend, ComplexRecurrence, DiagonalRecurrence
 
 __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
 
@@ -58,7 +58,7 @@ MODULES: dict[type[nn.Module], Handler] = {
     nn.Linear: layers.linear, nn.Embedding: embedding, nn.Conv1d: layers.conv, nn.Conv2d: layers.conv,
     **dict.fromkeys(layers.RECURRENT, layers.recurrent), **dict.fromkeys(CELLS, cell),
     nn.LayerNorm: layers.norm, nn.RMSNorm: layers.norm, nn.ConstantPad1d: layers.pad, nn.ZeroPad1d: layers.pad,
-    Blend: layers.blend, DiagonalRecurrence: layers.diagonal,
+    Blend: layers.blend, DiagonalRecurrence: layers.diagonal, ComplexRecurrence: layers.diagonal,
     nn.BatchNorm1d: layers.batch_norm, nn.BatchNorm2d: layers.batch_norm,
     **dict.fromkeys((nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d), layers.pool),
     **dict.fromkeys((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d),

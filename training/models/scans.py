@@ -13,7 +13,7 @@ from torch.nn.functional import softplus
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Blend", "DiagonalRecurrence", "MinGru", "MinLstm", "scan"]
+__all__ = ["Blend", "ComplexRecurrence", "DiagonalRecurrence", "MinGru", "MinLstm", "scan"]
 
 
 def scan(kept: Tensor, x: Tensor) -> Tensor:
@@ -23,7 +23,7 @@ def scan(kept: Tensor, x: Tensor) -> Tensor:
     logarithms of arXiv 2410.01201, that takes values of both signs, and loses no digits in long sequences.
 
     Parameters:
-        kept: (N, T, size) or what expands to it, from -1 to 1.
+        kept: (N, T, size) or what expands to it, of a magnitude up to 1; real, or complex as x is.
         x: (N, T, size).
     """
     found: Tensor = _Scan.apply(kept.expand_as(x), x)
@@ -43,10 +43,10 @@ class _Scan(Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         kept, states = ctx.saved_tensors
-        after = torch.cat((kept[:, 1:], torch.zeros_like(kept[:, :1])), 1)
+        after = torch.cat((kept[:, 1:], torch.zeros_like(kept[:, :1])), 1).conj()
         dx = _joined(after.flip(1), grad.flip(1)).flip(1)
         before = torch.cat((torch.zeros_like(states[:, :1]), states[:, :-1]), 1)
-        return dx * before, dx
+        return dx * before.conj(), dx
 
 
 def _joined(kept: Tensor, x: Tensor) -> Tensor:
@@ -140,3 +140,33 @@ class DiagonalRecurrence(nn.Module):
 
     def extra_repr(self) -> str:
         return str(len(self.nu_log))
+
+
+class ComplexRecurrence(DiagonalRecurrence):
+    """h = λ h + g x of numbers whose real and imaginary parts come in turn: (N, T, size) to (N, T, size).
+
+    An LRU with a Linear before it and one behind it: λ = exp(−exp(ν) + iθ), |λ| as a of a `DiagonalRecurrence`.
+
+    Parameters:
+        size: an even number.
+        phase: θ is drawn from 0 to this, in radians.
+
+    Members:
+        nu_log, gamma_log: (size / 2,), as of a `DiagonalRecurrence`.
+        theta: (size / 2,).
+
+    Raises:
+        Refusal: as `DiagonalRecurrence`, and when the size is odd.
+    """
+
+    def __init__(self, size: int, *, least: float = 0.5, most: float = 0.99, phase: float = 0.6) -> None:
+        if size % 2:
+            raise Refusal(f"A ComplexRecurrence must have an even size, real and imaginary parts, not {size!r}; "
+                          "choose another")
+        super().__init__(size // 2, least=least, most=most)
+        self.theta = nn.Parameter(phase * torch.rand(size // 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        given = torch.view_as_complex((x.unflatten(-1, (-1, 2)) * torch.exp(self.gamma_log)[:, None]).contiguous())
+        states: Tensor = torch.view_as_real(scan(torch.polar(self.factors, self.theta), given)).flatten(-2)
+        return states

@@ -104,6 +104,6 @@ def test_refuses_a_layer_that_it_does_not_know():
     with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds activation, add, argmax, "
                                       r"blend, concat, decay, difference, gate, gru, linear, lstm, maximum, minimum, "
                                       r"norm, over_time, product, repeat, residual, reverse, rnn, scale, slice, "
-                                      r"taps, over vectors or sequences, but 'norm' is of the kind 'spline'; "
+                                      r"spiral, taps, over vectors or sequences, but 'norm' is of the kind 'spline'; "
                                       r"leave it out, or generate Verilog$"):
         stage(SimpleNamespace(name="norm", kind="spline"), Unit("n"), "norm", foreign=True)

@@ -13,6 +13,7 @@ from circulant.hw.unit import Site, unit
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.blend import Blend
 from circulant.sim.kinds.decay import Decay
+from circulant.sim.kinds.spiral import Spiral
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import Transfers, cycles, run, sink, source, stream
@@ -34,6 +35,12 @@ WIDE = Format(12, 8)
 def decay(inputs, output=WIDE):
     factors = numbers(Format(8, 7), inputs)
     return Decay("decay", inputs, factors, Format(8, 7), input_format=Format(10, 6), output_format=output)
+
+
+def spiral(inputs, output=WIDE):
+    factors, turns = (numbers(Format(8, 7), inputs // 2, seed=n) for n in (0, 1))
+    return Spiral("spiral", inputs, factors, Format(8, 7), input_format=Format(10, 6), output_format=output,
+                  turns=turns)
 
 
 def played(dut, layer, stalls=(0.0, 0.0), out=0.0):
@@ -67,6 +74,18 @@ def test_decay_equals_golden(inputs, k, output, stalls, out):
     dut = DecayLayer(layer, elements=k)
     assert stream(dut, blocks(xs, k), stall_i=stalls[0], stall_o=out, count=len(wanted)) == wanted
     assert stream(dut, blocks(xs, k), stall_i=stalls[1], reset_at=31, count=len(wanted)) == wanted
+
+
+@pytest.mark.parametrize(("stalls", "out"), STALLS)
+@pytest.mark.parametrize(("inputs", "k"), [(6, 2), (4, 4), (2, 2), (10, 8)])
+def test_spiral_equals_golden(inputs, k, stalls, out):
+    layer = spiral(inputs)
+    xs = steps(layer.input_format, inputs, 0)
+    wanted = blocks([layer(x[None])[0] for x in xs], k)
+    assert stream(DecayLayer(layer, elements=k), blocks(xs, k), stall_i=stalls[0], stall_o=out,
+                  count=len(wanted)) == wanted
+    plans = [each for (each,) in ladder(layer, streams=1, count=1).rungs]
+    assert all((plan.multipliers, plan.elements % 2) == (2 * plan.elements, 0) for plan in plans)
 
 
 @pytest.mark.parametrize(("inputs", "k"), SHAPES)

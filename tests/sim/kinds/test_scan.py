@@ -8,6 +8,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.error.error_bound import error_bound
 from circulant.sim.kinds.blend import Blend, FloatBlend
 from circulant.sim.kinds.decay import Decay, FloatDecay
+from circulant.sim.kinds.spiral import FloatSpiral, Spiral
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
@@ -21,11 +22,11 @@ DECAY = Decay("d", 2, np.array([100, -128]), Format(8, 7), input_format=Format(1
 
 
 def model(r):
-    """A minGRU, its state behind a diagonal recurrence."""
+    """A minGRU, its state behind a diagonal recurrence, and that behind a complex one."""
     nodes = [Node(r.linear("gate", 5, 6, 2), ("x",)), Node(r.activation("z", 6, "sigmoid"), ("gate",)),
              Node(r.linear("new", 5, 6, 2), ("x",)), Node(FloatBlend("h", 6), ("z", "new")),
-             Node(r.decay("d", 6), ("h",))]
-    return Model("scans", (Input("x", Flow(5, sequence=True)),), tuple(nodes), ("d",))
+             Node(r.decay("d", 6), ("h",)), Node(r.spiral("s", 6), ("d",))]
+    return Model("scans", (Input("x", Flow(5, sequence=True)),), tuple(nodes), ("s",))
 
 
 def test_blend_equals_its_definition():
@@ -45,6 +46,18 @@ def test_decay_equals_its_definition():
              for n, a in enumerate((100, -128))]
         found.append(h)
     assert DECAY(x).tolist() == [found]
+
+
+def test_spiral_equals_its_definition():
+    layer = Spiral("s", 4, np.array([100, -128]), Format(8, 7), input_format=Format(10, 6), output_format=Format(12, 8),
+                   turns=np.array([-70, 9]))
+    x, h, found = np.random.default_rng(0).integers(-512, 512, (1, 6, 4)), [0j, 0j], []
+    for t in range(6):
+        h = [complex(*(max(-2048, min(2047, (int(part) + (int(given) << 9) + 64) >> 7)) for part, given in zip(
+            ((a * z).real, (a * z).imag), x[0, t, 2 * n:2 * n + 2], strict=True)))
+            for n, (a, z) in enumerate(zip((100 - 70j, -128 + 9j), h, strict=True))]
+        found.append([part for z in h for part in (z.real, z.imag)])
+    assert layer(x).tolist() == [found]
 
 
 @pytest.mark.parametrize("widths", [{}, {"state_bits": 10}, {"activation_bits": 10, "state_bits": 20}], ids=str)
@@ -79,5 +92,11 @@ def test_refusals():
         dataclasses.replace(DECAY, factors=np.array([0, 128]))
     with pytest.raises(Refusal, match=r"^Layer 'd': its factors must be from -1 to 1, not up to 1\.5, since its state"):
         FloatDecay("d", 2, np.array([0.5, -1.5]))
+    with pytest.raises(Refusal, match=r"^Layer 's': the magnitude of its factors must be 1 at the most, not 1\.0[0-9]"):
+        FloatSpiral("s", 2, np.array([0.8]), np.array([0.7]))
+    with pytest.raises(Refusal, match=r"^Layer 's' must take pairs of real and imaginary parts, not 3 values; give it"):
+        FloatSpiral("s", 3, np.array([0.8]), np.array([0.7]))
+    with pytest.raises(Refusal, match=r"^Layer 's': the factors must be 1 integers of 8 bits, not \(2,\) from 0 to"):
+        Spiral("s", 2, np.array([0]), Format(8, 7), DECAY.input_format, DECAY.output_format, np.array([0, 1]))
     with pytest.raises(Refusal, match=r"^Layer 'h' needs sequences, but what comes before gives one vector; let the"):
         Model("one", (Input("x", Flow(2)),), (Node(FloatBlend("h", 2), ("x", "x")),), ("h",))

@@ -9,7 +9,7 @@ from circulant.sim.cosim import icarus
 from circulant.sim.refusal import Refusal
 from circulant.training.capture import capture
 from circulant.training.models.cells import StateSpace
-from circulant.training.models.scans import Blend, DiagonalRecurrence, MinGru, MinLstm, scan
+from circulant.training.models.scans import Blend, ComplexRecurrence, DiagonalRecurrence, MinGru, MinLstm, scan
 from tests.modules import Net
 
 
@@ -31,6 +31,17 @@ def test_a_scan_is_its_recurrence_and_so_is_its_gradient(steps):
 def test_one_factor_for_all_steps_gathers_the_gradient_of_each():
     factors = draw(4).sigmoid().requires_grad_()
     assert torch.autograd.gradcheck(lambda a: scan(a, draw(2, 5, 4)), factors)
+
+
+def test_a_complex_recurrence_is_its_equation_and_so_is_its_gradient():
+    model, x = ComplexRecurrence(6).double(), draw(2, 5, 6).requires_grad_()
+    factor, gain, h = torch.polar(model.factors, model.theta), torch.exp(model.gamma_log), torch.zeros(2, 3)
+    for t, y in enumerate(model(x).unbind(1)):
+        h = factor * h + gain * torch.complex(x[:, t, ::2], x[:, t, 1::2])
+        torch.testing.assert_close(y, torch.view_as_real(h).flatten(1), msg=str(t))
+    assert torch.autograd.gradcheck(lambda *of: model(of[0]), (x, *model.parameters()))
+    with pytest.raises(Refusal, match=r"^A ComplexRecurrence must have an even size, real and imaginary parts, not 5"):
+        ComplexRecurrence(5)
 
 
 def test_long_sequences_lose_no_digits():
@@ -80,6 +91,7 @@ CELLS = {"gru": (lambda: MinGru(4, 8), ["linear", "slice", "activation", "slice"
          "lstm": (lambda: MinLstm(4, 8), ["linear", "slice", "activation", "slice", "activation", "difference",
                                           "activation", "slice", "blend", "linear"]),
          "space": (lambda: StateSpace(4, 8, 8), ["rnn", "concat", "linear", "linear"]),
+         "complex": (lambda: nn.Sequential(nn.Linear(4, 8), ComplexRecurrence(8)), ["linear", "spiral", "linear"]),
          "diagonal": (lambda: nn.Sequential(nn.Linear(4, 8), DiagonalRecurrence(8)), ["linear", "decay", "linear"])}
 
 
