@@ -18,6 +18,7 @@ from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.kinds.norm import FloatNorm
 from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.kinds.spiral import FloatSpiral
 from circulant.sim.kinds.taps import FloatTaps
@@ -158,7 +159,7 @@ def _node(rng: np.random.Generator, kind: str, name: str, inputs: int, outputs: 
         return FloatActivation(name, inputs, str(rng.choice(("tanh", "sigmoid", "relu"))))
     if kind == "last" and rng.integers(2):
         return FloatOverTime(name, inputs, str(rng.choice(("mean", "max", "last"))))
-    return _cell(rng, str(rng.choice(CELLS[:3])), name=name, inputs=inputs, hidden=int(rng.integers(1, 12)),
+    return _cell(rng, str(rng.choice((*CELLS[:3], "rnn"))), name=name, inputs=inputs, hidden=int(rng.integers(1, 12)),
                  k=int(rng.choice(BLOCKS)), returns="last" if kind == "last" else "sequence")
 
 
@@ -217,7 +218,12 @@ def _recurrent(rng: np.random.Generator, cell: str, name: str, inputs: int, hidd
 
 
 def _cell(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: int, k: int,
-          returns: str) -> FloatLstm | FloatGru:
+          returns: str) -> FloatLstm | FloatGru | FloatRnn:
+    if cell == "rnn":
+        return FloatRnn(name, inputs=inputs, hidden=hidden, weight_ih=_columns(rng, k, hidden, inputs, 1),
+                        weight_hh=_columns(rng, k, hidden, hidden, 1), bias_ih=rng.normal(0, 0.5, (1, hidden)),
+                        bias_hh=np.zeros((1, hidden)), returns=returns,
+                        nonlinearity=str(rng.choice(("identity", "tanh", "relu"))))
     if cell == "lstm":
         projection = int(rng.integers(1, hidden + 1)) if rng.random() < 0.5 else 0
         outputs = projection or hidden

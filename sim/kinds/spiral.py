@@ -118,7 +118,7 @@ def _(layer: Spiral, peak: float, steps: int) -> Iterator[tuple[str, float]]:
 
 @bases.propagate.register
 def _(layer: Spiral, exact: FloatSpiral, trace: bases.Trace, known: bases.Known) -> bases.Known:
-    """What differs turns and shrinks with the state: a known part and, around it, a disk of each pair."""
+    """The outputs, whose error turns and shrinks as the state does: a known part, and a disk of each pair around it."""
     x, shift, rest = known
     golden = layer.output_format.real(layer(layer.input_format.quantize(x)))
     factor, reach = exact.factors + 1j * exact.turns, np.abs(_complex(rest))

@@ -8,6 +8,7 @@ from torch import nn
 
 from circulant.sim.refusal import Refusal
 from circulant.training.models import python
+from circulant.training.models.causal import BODIES, StepsClassifier
 from circulant.training.models.sequences import KeywordCrnn, SequenceClassifier, SequenceLabeller
 from circulant.training.models.vision import LeNet5, ResNet8, cnn, funnel, lenet_caffe, mlp, vgg
 from circulant.training.settings.model import ModelSettings
@@ -57,6 +58,10 @@ def _classifier(settings: ModelSettings, shape: tuple[int, ...], classes: int) -
                               bidirectional=settings.bidirectional, dropout=settings.dropout)
 
 
+def _of_steps(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
+    return StepsClassifier(settings.kind, shape[-1], settings.hidden, classes, settings.layers)
+
+
 def _labeller(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
     return SequenceLabeller(shape[-1], settings.hidden, classes, cell=settings.cell, layers=settings.layers,
                             projection=settings.projection, peephole=settings.peephole,
@@ -79,6 +84,7 @@ MODELS: dict[str, _Kind] = {
     "gru": _Kind(_classifier),
     "lstm": _Kind(_classifier),
     "reset_gru": _Kind(_classifier),
+    **dict.fromkeys(BODIES, _Kind(_of_steps)),
     "labeller": _Kind(_labeller),
     "crnn": _Kind(_crnn),
     "mlp": _Kind(lambda s, shape, classes: mlp(shape, s.widths or [s.hidden] * s.layers, classes)),

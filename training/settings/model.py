@@ -15,6 +15,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "gru": _RECURRENT,
     "lstm": (*_RECURRENT, *_PROJECTED),
     "reset_gru": _RECURRENT,
+    **dict.fromkeys(("tcn", "min_gru", "lru"), ("hidden", "layers")),
     "labeller": ("cell", *_RECURRENT, *_PROJECTED, "front"),
     "crnn": ("cell", *_RECURRENT, *_PROJECTED, "width"),
     "mlp": ("hidden", "layers", "widths"),
@@ -34,8 +35,9 @@ class ModelSettings(Table):
     """The network, before compression."""
 
     kind: str = key("gru", "the network; docs/models.md lists its layers", choices=tuple(OPTIONS))
-    hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
-    layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
+    hidden: int = key(64, "hidden units of a recurrent layer, channels of a tcn, or units of each hidden layer of an "
+                          "mlp", low=1, high=4096)
+    layers: int = key(1, "recurrent layers, blocks of a tcn, or hidden layers of an mlp", low=1, high=8)
     widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, instead of hidden and layers; channels "
                                   "of each convolution of a cnn, instead of width", low=1, high=65536)
     cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=CELLS)
