@@ -97,6 +97,7 @@ def test_refusals():
     with pytest.raises(Refusal, match=r"^Layer 's' must take pairs of real and imaginary parts, not 3 values; give it"):
         FloatSpiral("s", 3, np.array([0.8]), np.array([0.7]))
     with pytest.raises(Refusal, match=r"^Layer 's': the factors must be 1 integers of 8 bits, not \(2,\) from 0 to"):
-        Spiral("s", 2, np.array([0]), Format(8, 7), DECAY.input_format, DECAY.output_format, np.array([0, 1]))
+        Spiral("s", 2, np.array([0]), Format(8, 7), input_format=Format(10, 6),
+               output_format=Format(12, 8), turns=np.array([0, 1]))
     with pytest.raises(Refusal, match=r"^Layer 'h' needs sequences, but what comes before gives one vector; let the"):
         Model("one", (Input("x", Flow(2)),), (Node(FloatBlend("h", 2), ("x", "x")),), ("h",))
