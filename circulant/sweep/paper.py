@@ -2,6 +2,7 @@
 import csv
 import io
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,9 @@ SOURCES = {"sweep.json": "circulant-sweep", "explore.json": "circulant-explorati
 
 WIDTHS = {1: 3.5, 2: 7.16}
 """Inches of one and of two columns of an IEEE page."""
+
+LETTERS = 62
+"""Letters of a line in one column."""
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """The palette of Okabe and Ito (2008), which colour-blind readers tell apart, without its yellow."""
@@ -80,11 +84,13 @@ def draw(rows: Rows, kind: str, columns: int = 2) -> Figure:
     Parameters:
         columns: of the page that the picture is as wide as.
     """
-    groups = list(dict.fromkeys(_group(row) for row in rows))
+    groups = sorted({_group(row) for row in rows}, key=lambda name: [*map(int, re.findall(r"\d+", name))])
+    beside = max(1, min(4 * columns, LETTERS * columns // (8 + max(map(len, groups)))))
     with mpl.rc_context(LOOK):
         labels = list(dict.fromkeys(row["experiment"] for row in rows))
         down = len(labels) * 2 // columns
-        figure = Figure(figsize=(WIDTHS[columns], 0.5 + 2.3 * down), layout="constrained")
+        figure = Figure(figsize=(WIDTHS[columns], 0.5 + 2.3 * down + 0.15 * (len(groups) // beside)),
+                        layout="constrained")
         panels = figure.subplots(down, columns, squeeze=False).ravel()
         for at, axes in enumerate(panels):
             mine = [row for row in rows if row["experiment"] == labels[at // 2]]
@@ -92,8 +98,9 @@ def draw(rows: Rows, kind: str, columns: int = 2) -> Figure:
             axes.set_title(labels[at // 2], fontsize=8, loc="left")
         seen = {label: handle for axes in panels
                 for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        figure.legend([*seen.values()], [*seen], loc="outside lower center", ncols=4 * columns, frameon=False)
-        figure.suptitle(textwrap.fill(conditions(rows), 62 * columns), fontsize=6, color="#555555", x=0.01, ha="left")
+        figure.legend([*seen.values()], [*seen], loc="outside lower center", ncols=beside, frameon=False)
+        figure.suptitle(textwrap.fill(conditions(rows), LETTERS * columns), fontsize=6, color="#555555", x=0.01,
+                        ha="left")
     return figure
 
 
@@ -125,7 +132,7 @@ def _panel(axes: Axes, rows: Rows, name: str, groups: list[str]) -> None:
         axes.errorbar([place(row) for row in mine], [row["quantized"] for row in mine],
                       yerr=[row.get("quantized_deviation", 0.0) for row in mine] if repeated else None,
                       linestyle="none", markersize=4, elinewidth=0.8, color=COLORS[number % len(COLORS)],
-                      marker=MARKERS[number % len(MARKERS)], label=group)
+                      marker=MARKERS[(number + number // len(COLORS)) % len(MARKERS)], label=group)
     if name == "block_size":
         axes.set_xticks(range(len(order)), order)
         axes.margins(x=0.2)

@@ -33,6 +33,15 @@ def test_every_point_is_in_view_and_in_the_legend(folder, rows, kind, columns):
     assert named - {"front"} == {"dense" if row["block_size"] == "1" else f"k = {row['block_size']}" for row in made}
 
 
+def test_many_block_sizes_differ_and_their_legend_is_no_wider_than_the_page(rows):
+    many = [{**rows[2], "block_size": f"gru={gru} linear={linear}"} for gru in (2, 4, 8, 16) for linear in (1, 2, 4, 8)]
+    figure = draw(many, "front")
+    looks = {(bars.lines[0].get_color(), bars.lines[0].get_marker()) for bars in figure.axes[0].containers}
+    assert len(looks) == 16, "each has a colour and a marker of its own"
+    figure.draw_without_rendering()
+    assert figure.legends[0].get_window_extent().width <= figure.bbox.width
+
+
 def test_seeds_have_bars_and_the_conditions_say_so(folder, rows):
     both = [{**row, "seed": seed, "quantized": row["quantized"] - 0.01 * seed} for row in rows if not row["reason"]
             for seed in (0, 1)]
