@@ -265,7 +265,7 @@ def test_cycles_of_the_manifest_are_those_between_steps():
 
 def test_a_small_layer_without_a_state_waits_for_its_banks():
     network, plans, top = made("vectors")
-    cycles, every = re.findall(r"`cycles` is ([\d.]+), as\s+two vectors pass every (\d+) cycles", PAGE)[0]
+    every, cycles = re.findall(r"two pass every (\d+) cycles, so `cycles` is ([\d.]+)\.\s", PAGE)[0]
     assert layer_entry(network.stages[0], plans[0])["cycles"] == float(cycles) == int(every) / 2
     ends = [cycle for cycle, _, last in taken(play(top, marked(network, top, sequences(network, [9])), 130)) if last]
     assert set(np.array(ends[2:]) - ends[:-2]) == {int(every)}
