@@ -10,10 +10,10 @@ from amaranth.utils import exact_log2
 from circulant.hw.arith.bounded import Bounded, hull
 from circulant.hw.arith.fixed import halves
 from circulant.hw.emit.target import Platform, gates_clocks
-from circulant.hw.stream.pipeline import LEVELS, Registers, registers
+from circulant.hw.stream.pipeline import LEVELS, Registers, registers, steps
 from circulant.sim.arith import fft
 
-__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency", "forward_latency"]
+__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency", "forward_latency", "spare_steps"]
 
 
 def _steps(k: int) -> int:
@@ -30,6 +30,11 @@ def fft_latency(k: int, levels: int = LEVELS) -> int:
 def forward_latency(k: int, levels: int = LEVELS) -> int:
     """Cycles of a `ForwardFft`: the same with a step for the rounding."""
     return registers(_steps(k) + 1, levels)
+
+
+def spare_steps(k: int, levels: int) -> int:
+    """Steps that may come before those of a `ForwardFft` without a register between them."""
+    return forward_latency(k, levels) * steps(levels) - _steps(k) - 1
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,21 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from circulant.hw.arith.fft import forward_latency
-from circulant.hw.stream.pipeline import LEVELS
+from circulant.hw.stream.pipeline import LEVELS, steps
 from circulant.sim.arith.circulant import Product
 
-__all__ = ["BankShape", "write_latency"]
+__all__ = ["BankShape", "forwards", "write_latency"]
 
 
 def write_latency(k: int, levels: int = LEVELS) -> int:
-    """Cycles from a block to where it can be read: its transform, the bank."""
-    return forward_latency(k, levels) + 1
+    """Cycles from a block to where it can be read: its transform, the bank unless that forwards it."""
+    return forward_latency(k, levels) + 1 - forwards(k, levels)
+
+
+def forwards(k: int, levels: int) -> bool:
+    """Whether a layer's own block can be read in the cycle in which it is written: where the levels of logic allow two
+    steps between two registers, and it is known a cycle before that it comes."""
+    return steps(levels) > 1 and forward_latency(k, levels) > 1
 
 
 @dataclass(frozen=True, eq=False)

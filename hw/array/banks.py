@@ -6,14 +6,15 @@ there is a ring of them, two for each stream, or three where there is no recurre
 comes, and one on its way. Behind that ring lie two second vectors, if any: what the pointwise unit gives for a product
 of its own.
 """
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft, forward_latency
-from circulant.hw.array.bank_shape import BankShape
+from circulant.hw.array.bank_shape import BankShape, forwards, write_latency
+from circulant.hw.array.issue import spectra_latency
 from circulant.hw.emit.target import Platform, instances
-from circulant.hw.stream.pipeline import block, delay
+from circulant.hw.stream.pipeline import block, delay, when
 from circulant.sim.arith.circulant import Product
 
 __all__ = ["Banks"]
@@ -35,7 +36,7 @@ class Banks(wiring.Component):
         own.drop: it is not kept but has its place, as after the last step of a sequence.
         own.data: its values.
         have: blocks of the recurrent and the second vector that have come and are not read to the end. A block counts
-            in the cycle in which it is written, and can be read in the next one. Where ``counts`` of `BankShape` is 3
+            in the cycle before that in which it can be read, see `write_latency`. Where ``counts`` of `BankShape` is 3
             also those of the input, which count a cycle later.
         address: address in all banks that is read in this cycle.
         group: number of the group of columns that is read in this cycle.
@@ -43,7 +44,7 @@ class Banks(wiring.Component):
         done_input: this cycle ends the reading of an input.
         done_h: this cycle ends the reading of a recurrent vector.
         done_second: this cycle ends the reading of a second vector.
-        spectra: spectra of the columns that were read `circulant.hw.array.issue.SPECTRA` cycles before.
+        spectra: spectra of the columns that were read `circulant.hw.array.issue.spectra_latency` cycles before.
         restart: the recurrent vectors of all streams that wait are forgotten, and come anew, the next one first.
     """
 
@@ -80,6 +81,8 @@ class Banks(wiring.Component):
 
         # The banks: what comes is written to its bank, and all of them are read at once.
         spectrum = self.spectra.shape().elem_shape
+        early = shape.h is not None and forwards(shape.k, shape.levels)
+        forwarded = delay(m, Value.cast(own_spectrum), int(early), name="forwarded")
         group, zero, address = (delay(m, value, 1, name=name) for name, value in (
             ("group", self.group), ("zero", self.zero), ("address", self.address)))
         for bank in range(shape.columns):
@@ -88,18 +91,20 @@ class Banks(wiring.Component):
             read = mem.read_port()
             x_here = x_written & (x_bank == bank - bank % shape.aside)
             m.d.comb += [read.en.eq(1), read.addr.eq(self.address), write.en.eq(x_here), write.addr.eq(x_address)]
+            word: Value = read.data
             m.d.comb += [write.data[j].eq(x_ffts[bank % shape.aside].o.payload[j]) for j in range(shape.k)]
             with m.If(comes & (own_bank == bank)):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
                 m.d.comb += [write.data[j].eq(own_spectrum[j]) for j in range(shape.k)]
+            if early:  # What is written in the cycle of its reading.
+                again = delay(m, comes & (own_bank == bank) & (own_address == self.address), 1, name=f"again_{bank}")
+                word = Mux(again, forwarded, Value.cast(word))
             nothing = self._beyond(bank, group, address)
             if shape.h is not None:
                 nothing |= zero & (group >= max(0, -(-(shape.head - bank) // shape.columns)))
-            kept = Signal(Shape.cast(spectrum), name=f"spectrum_{bank}", reset_less=True)
-            m.d.sync += kept.eq(read.data)
-            with m.If(nothing):
-                m.d.sync += kept.eq(0)
-            m.d.comb += self.spectra[bank].eq(kept)
+            m.d.comb += Value.cast(self.spectra[bank]).eq(when(
+                m, Mux(nothing, 0, Value.cast(word)), spectrum, kept=spectra_latency(shape.levels) > 1,
+                name=f"spectrum_{bank}"))
         return m
 
     def _beyond(self, bank: int, group: Value, address: Value) -> Value:
@@ -169,18 +174,18 @@ class Banks(wiring.Component):
             other = {"other_shift": _shift(shape.second), "other_width": shape.second.spectrum.width}
         (transform,) = instances(m, platform, "fft_own", ForwardFft, 1, shape=_fft(h, shape.levels), shift=_shift(h),
                                  spectrum_width=h.spectrum.width, **other)
-        latency = forward_latency(shape.k, shape.levels)
+        known = write_latency(shape.k, shape.levels) - 2
         m.d.comb += [transform.i.payload.eq(self.own.data), transform.i.valid.eq(self.own.valid),
                      transform.o.ready.eq(1)]
 
-        # What comes out of the transform, known a cycle before: blocks count in the cycle in which they are written.
-        soon = delay(m, self.own.valid, latency - 1, name="soon", reset_less=False)
-        drop_soon = delay(m, self.own.drop, latency - 1, name="drop_soon")
+        # What comes out of the transform, known a cycle before it can be read.
+        soon = delay(m, self.own.valid, known, name="soon", reset_less=False)
+        drop_soon = delay(m, self.own.drop, known, name="drop_soon")
         second_soon: Value = Const(0)
         second: Value = Const(0)
         if shape.second is not None:
-            second_soon = delay(m, self.own.second, latency - 1, name="second_soon")
-            second = delay(m, second_soon, 1, name="second")
+            second_soon = delay(m, self.own.second, known, name="second_soon")
+            second = delay(m, second_soon, forward_latency(shape.k, shape.levels) - known, name="second")
         comes = Signal()
         comes_h = Signal()
         comes_second = Signal()

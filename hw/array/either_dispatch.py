@@ -10,7 +10,7 @@ from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from circulant.hw.arith.fft import forward_latency
+from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.dispatch import Dispatch
 from circulant.hw.array.program import AHEAD, MAIN, SECOND
 from circulant.hw.emit.target import Platform
@@ -133,7 +133,7 @@ class EitherDispatch(Dispatch):
         state_ready = Signal()
         zero_ready = Signal(init=1)
         m.d.sync += state_ready.eq(self.state & ~reads)
-        with m.If(delay(m, self.ends, forward_latency(self._banks.k, self._banks.levels), name="ended",
+        with m.If(delay(m, self.ends, write_latency(self._banks.k, self._banks.levels) - 1, name="ended",
                         reset_less=False)):
             m.d.sync += zero_ready.eq(1)
         with m.If(starts):

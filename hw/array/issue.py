@@ -3,11 +3,17 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from circulant.hw.array.program import Program
+from circulant.hw.stream.pipeline import steps
 
-__all__ = ["SPECTRA", "issue_signature", "issues_of"]
+__all__ = ["SPECTRA", "issue_signature", "issues_of", "spectra_latency"]
 
 SPECTRA = 2
 """Cycles from an issue to the spectra of its columns: the memory that holds them, a register."""
+
+
+def spectra_latency(levels: int) -> int:
+    """The same for so many levels of logic: where these allow two steps between two registers, the memory alone."""
+    return SPECTRA if steps(levels) == 1 else 1
 
 
 def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1,

@@ -12,8 +12,16 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.decoder import Watch, watched
-from circulant.hw.array.issue import SPECTRA, issues_of
-from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency, tree_latency
+from circulant.hw.array.issue import issues_of, spectra_latency
+from circulant.hw.array.mac_row import (
+    MacRow,
+    MacRowShape,
+    begins_with_half,
+    data_operands,
+    phases,
+    row_latency,
+    tree_latency,
+)
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.array.row_pair import RowPair, pair_forms
@@ -21,7 +29,7 @@ from circulant.hw.array.split_row import SplitRow, SumRow
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import Lives, delay, steps, when
+from circulant.hw.stream.pipeline import Lives, delay, per_matrix, steps, when
 
 __all__ = ["LaneArray", "array_images", "array_latency", "row_shape", "rows_for", "weight_image"]
 
@@ -54,7 +62,7 @@ def array_latency(k: int, shape: ArrayShape) -> int:
 
 def _operands(levels: int) -> int:
     """Cycles from an issue to its operands."""
-    return SPECTRA + (1 if steps(levels) == 1 else 0)
+    return spectra_latency(levels) + (1 if steps(levels) == 1 else 0)
 
 
 def weight_image(name: str, program: Program, row: int, column: int) -> Image:
@@ -96,7 +104,7 @@ class LaneArray(wiring.Component):
     Members:
         issue: the group of columns that is read in this cycle, see `circulant.hw.array.issue.issue_signature`.
         second: the step of the group is every second one.
-        spectra: spectra of the group that was issued `SPECTRA` cycles before.
+        spectra: spectra of the group that was issued `spectra_latency` cycles before.
         o: rows of each chain, see `chain_output`.
         faults: of protected memories, see `circulant.hw.arith.decoder.FAULTS`.
     """
@@ -147,7 +155,7 @@ class LaneArray(wiring.Component):
         row = self.row
         operands = Signal(row.operands, reset_less=row.late)
         domain = m.d.sync if row.late else m.d.comb
-        phase = delay(m, self.issue.phase, SPECTRA, name="phase")
+        phase = delay(m, self.issue.phase, spectra_latency(row.levels), name="phase")
         for c in range(self._program.shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             chosen = phases(data_operands(spectrum), row, phase)
@@ -207,20 +215,31 @@ class LaneArray(wiring.Component):
         added up behind a reset is replaced by the first product of the next sum, and no row of it leaves."""
         issue, summed = self.issue, self._summed
         joint, gates = self._program.joint_gates
-        part = delay(m, phase, summed - SPECTRA, name="part")
+        part = delay(m, phase, summed - spectra_latency(self.row.levels), name="part")
         add, slot, first = (delay(m, value, summed, name=name) for name, value in (
             ("add", issue.valid), ("slot", issue.slot), ("first", issue.first)))
         # Rows whose sums go on from one command to another do not start anew.
         going = first & ~delay(m, issue.goes_on, summed, name="goes_on") if joint else first
+        chosen = delay(m, issue.number, summed + 1, name="begun")
         for r, lanes in enumerate(rows):
+            if begins_with_half(self.row.levels):
+                m.d.comb += lanes.half.eq(self._half(r % self._program.shape.chains, chosen))
             m.d.comb += [lanes.add.eq(add), lanes.slot.eq(slot), lanes.first.eq(going if r % gates < joint else first),
                          lanes.load.eq(load), lanes.part.eq(part)]
             if r + self._program.shape.chains < len(rows):
                 m.d.comb += lanes.chain.eq(rows[r + self._program.shape.chains].sums)
 
+    def _half(self, chain: int, number: Value) -> Value:
+        """Half of what the last bit of a sum stands for when a chain rounds it, in the pass of a number."""
+        program = self._program
+        products = [program.matrices[program.row_of(n, chain)[0]].product for n in range(len(program.passes))]
+        return per_matrix([1 << p.frac - p.product.frac >> 1 if p.frac > p.product.frac else 0 for p in products],
+                          number)
+
     def _weights(self, m: Module, rows: _Rows, lives: Lives, watch: Watch) -> None:
-        """The memory of each lane, and a register behind it."""
+        """The memory of each lane, and a register behind it where there is one behind that of the spectra."""
         issue, shape = self.issue, self._program.shape
+        kept = spectra_latency(shape.levels) > 1
         enable, bits = lives.at(0), self.row.k * self.row.weight_width
         counts = watch.later(issue.valid, 1, name="counts")
         for r in shape.lane_rows:
@@ -230,7 +249,7 @@ class LaneArray(wiring.Component):
                 image = weight_image(self._name, self._program, r, c)
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
                 word = watch.read(rom.data, bits, when=counts, name=f"weights_{r}_{c}")
-                weights = when(m, word, bits, kept=True, name=f"weights_{r}_{c}_1", enable=lives.at(1))
+                weights = when(m, word, bits, kept=kept, name=f"weights_{r}_{c}_1", enable=lives.at(1))
                 m.d.comb += [rom.en.eq(1 if enable is None else enable), rom.addr.eq(issue.weight),
                              Value.cast(taken[c]).eq(weights)]
 

@@ -20,8 +20,8 @@ from circulant.hw.stream.storage import Accumulators
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.arith.fixed import Integers
 
-__all__ = ["MacRow", "MacRowShape", "data_operands", "lane_products", "phases", "row_latency", "tree_latency",
-           "weight_operands"]
+__all__ = ["MacRow", "MacRowShape", "begins_with_half", "data_operands", "lane_products", "phases", "row_latency",
+           "tree_latency", "weight_operands"]
 
 Number = TypeVar("Number", Value, Integers)
 
@@ -54,6 +54,12 @@ def row_latency(columns: int, levels: int = LEVELS) -> int:
     """Cycles of a row of so many columns, from the operands to the head of the drain: those of the row, products, the
     tree, the sum where the levels allow one step between two registers, the drain."""
     return tree_latency(columns, levels) + (2 if steps(levels) == 1 else 1)
+
+
+def begins_with_half(levels: int) -> bool:
+    """Whether sums begin with half of what their last bit stands for when they are rounded: where the levels of logic
+    allow two steps between two registers, this saves one."""
+    return steps(levels) > 1
 
 
 @dataclass(frozen=True)
@@ -207,6 +213,7 @@ class MacRow(wiring.Component):
         add: the sum of the next cycle's products goes to accumulator ``slot``, `tree_latency` - 1 cycles after x.
         slot: accumulator that the sum is added to.
         first: with ``add``: the sum is the first one of its row.
+        half: where sums `begins_with_half`: that, a cycle later than ``first``.
         load: with ``add``: the sum is the last one, and goes to the drain. Without it the drain shifts.
         part: with ``add``: the phase of these products.
         chain: sums of the row behind, which the drain takes as it shifts.
@@ -222,6 +229,7 @@ class MacRow(wiring.Component):
             **self._sources(shape),
             "add": In(1), "slot": In(range(shape.slots)), "first": In(1), "load": In(1), "part": In(range(shape.fold)),
             "chain": In(shape.sums), "sums": Out(shape.sums),
+            **({"half": In(shape.sum_width - 1)} if begins_with_half(shape.levels) else {}),
             **({"live": In(1), "moves": In(1)} if gated else {}),
         })
 
@@ -247,7 +255,7 @@ class MacRow(wiring.Component):
         # The sums over a row, added to what their slot holds.
         held = self._accumulators(m, total, add=add)
         for i, row_sum in enumerate(self._row_sums(m)):
-            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + row_sum)
+            m.d.comb += total[i].eq(Mux(first, self._start(i, part), held[i]) + row_sum)
 
         # The drain: a whole sum of each product is loaded, or that of the row behind shifted in.
         for j in range(shape.products):
@@ -259,6 +267,16 @@ class MacRow(wiring.Component):
                     m.d.sync += value.eq(total[i])
             update(m, drain[j].eq(Mux(loads, value, self.chain[j])), self.moves if self._stops else None)
         return m
+
+    def _start(self, i: int, part: Value) -> Value:
+        """What the sum of a multiplier's products begins with: of both real bins, and of s1 of complex ones, the half,
+        as both parts of their bin are sums with s1."""
+        shape = self._shape
+        if not begins_with_half(shape.levels):
+            return Const(0)
+        numbers = range(i, shape.multipliers * shape.fold, shape.multipliers)
+        halved = Const(sum((j < 2 or j % 3 == 2) << phase for phase, j in enumerate(numbers)), shape.fold)
+        return Mux(halved.bit_select(part, 1) if shape.fold > 1 else halved, self.half, 0)
 
     def _sources(self, shape: MacRowShape) -> dict[str, wiring.Member]:
         """The members that sums over the columns come from."""

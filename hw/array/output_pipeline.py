@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.arith.decoder import Watch, watched
 from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency
 from circulant.hw.arith.fixed import round_shift, saturate
+from circulant.hw.array.mac_row import begins_with_half
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
@@ -62,7 +63,12 @@ def chain_output(program: Program) -> wiring.Signature:
 
 def pipeline_latency(k: int, levels: int = LEVELS) -> int:
     """Cycles from a pass's sums to its first row: combine, round, clip; inverse FFT; round, bias."""
-    return registers(3, levels) + fft_latency(k, levels) + registers(2, levels)
+    return registers(_before(levels), levels) + fft_latency(k, levels) + registers(2, levels)
+
+
+def _before(levels: int) -> int:
+    """Steps before the inverse transform: combine, round, clip, but no rounding where sums begin with its half."""
+    return 2 if begins_with_half(levels) else 3
 
 
 def chain_image(name: str, program: Program, chain: int) -> Image:
@@ -135,16 +141,17 @@ class OutputPipeline(wiring.Component):
         # Combined, rounded and clipped to the product's format: the spectrum that the inverse transform takes.
         (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
         lives = Lives(m, row_valid if gates_clocks(platform) else None, name="row_lives")
-        ready = lives.at(registers(3, self._fft.levels))
+        ready = lives.at(registers(_before(self._fft.levels), self._fft.levels))
         m.d.comb += [inverse.i.valid.eq(1 if ready is None else ready), inverse.o.ready.eq(1)]
         drops = [p.frac - p.product.frac for p in self._products]
         levels = self._fft.levels
-        keeps = [(3 - step) % steps(levels) == 0 for step in (1, 2, 3)]  # Of the three steps those with a register.
+        count = _before(levels)
+        keeps = [step < count and (count - step) % steps(levels) == 0 for step in (1, 2)] + [True]  # Steps' registers.
         at = delay(m, matrix, int(keeps[0]), name="combined_matrix")
         clips = delay(m, at, int(keeps[1]), name="whole_matrix")
         for j, number_j in enumerate(self._combined()):
             combined = when(m, number_j, number_j.shape(), kept=keeps[0], name=f"combined_{j}", enable=lives.at(0))
-            rounded = _chosen(drops, at, partial(round_shift, combined))
+            rounded = _chosen(drops, at, partial(round_shift if count > 2 else _dropped, combined))
             whole = when(m, rounded, rounded.shape(), kept=keeps[1], name=f"whole_{j}",
                          enable=lives.at(int(keeps[0])))
             clipped = _chosen([p.product.width for p in self._products], clips, partial(saturate, whole))
@@ -153,7 +160,7 @@ class OutputPipeline(wiring.Component):
             m.d.comb += inverse.i.payload[j].eq(product)
 
         # The row's route and biases, read so that they meet it behind the transform.
-        there, late = registers(3, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
+        there, late = registers(count, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
         watch = Watch(m, platform, self._program.shape.protection)
         route, biases, scale = self._image(m, watch, (row_valid, starts + slot), there, late)
@@ -161,7 +168,7 @@ class OutputPipeline(wiring.Component):
         output = Signal(self.o.data.shape(), reset_less=True)
         routed = Signal(route.shape())
         live = delay(m, row_valid & ~self._held(m), there + late, name="live", reset_less=False)
-        matrix = delay(m, clips, there - registers(3, levels) + int(keeps[2]), name="matrix")
+        matrix = delay(m, clips, there - registers(count, levels) + int(keeps[2]), name="matrix")
         final = delay(m, matrix, late, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
         m.d.comb += [
@@ -238,6 +245,11 @@ class OutputPipeline(wiring.Component):
             valid, there - before, name="counts")), before, name="read")
         word = delay(m, at, late, name="word")
         return data.View(layout, word[width:width + layout.size]), word[:width], at[width + layout.size:]
+
+
+def _dropped(x: Value, s: int) -> Value:
+    """The upper bits of a sum that began with half of what they stand for: `round_shift`."""
+    return x[s:].as_signed() if s > 0 else x << -s
 
 
 def _chosen(keys: Sequence[int], matrix: Value, make: Callable[[int], Value]) -> Value:

@@ -11,7 +11,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.decoder import tell, watched
-from circulant.hw.array.issue import SPECTRA, issues_of
+from circulant.hw.array.issue import issues_of, spectra_latency
 from circulant.hw.array.lanes import LaneArray, array_images, row_shape
 from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.parts import Parts, Shared, array_parts
@@ -93,7 +93,8 @@ class SharedArray(wiring.Component):
             m.d.comb += port.grant.eq(port.issue.valid & (mine | (first & ~inside.any())))
 
         # Its issue, and its spectra when they come.
-        late = [delay(m, port.grant, SPECTRA, name=f"granted_{n}") for n, port in enumerate(ports)]
+        late = [delay(m, port.grant, spectra_latency(self._program.shape.levels), name=f"granted_{n}")
+                for n, port in enumerate(ports)]
         fields = [name for name in array.issue.signature.members if name != "valid"]
         m.d.comb += [array.issue.valid.eq(Cat(port.grant for port in ports).any()),
                      *(getattr(array.issue, name).eq(getattr(ports[0].issue, name)) for name in fields),

@@ -6,6 +6,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import table_image, table_widths
+from circulant.hw.arith.fft import spare_steps
 from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
@@ -22,17 +23,27 @@ from circulant.sim.kinds.rnn import Rnn
 
 __all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts"]
 
+CHOSEN = 4
+"""Elements of which one look-up table chooses one."""
+
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm | Rnn, elements: int, levels: int = LEVELS) -> int:
-    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register; the
-    first register is left out where the levels of logic allow three steps between two of them."""
-    return (row_buffers.FETCH + (layer.gates.block_size // elements - 1) + _registered(levels)
-            + cell.latency(layer, levels) + 1)
+    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
+    k = layer.gates.block_size
+    return (row_buffers.FETCH + (k // elements - 1) + _registered(k // elements, levels)
+            + cell.latency(layer, levels) + _collected(k, elements, levels))
 
 
-def _registered(levels: int) -> int:
-    """Registers, one or none, of the elements whose turn it is."""
-    return int(steps(levels) < 3)
+def _registered(phases: int, levels: int) -> int:
+    """Registers, one or none, of the elements whose turn it is: none where the levels of logic allow three steps
+    between two of them, or two and a look-up table chooses."""
+    return int(steps(levels) < (2 if phases <= CHOSEN else 3))
+
+
+def _collected(k: int, elements: int, levels: int) -> int:
+    """Registers, one or none, of a block's results: none where they come at once, and the transform behind them leaves
+    a step of logic before its first register."""
+    return int(elements < k or steps(levels) == 1 or not spare_steps(k, levels))
 
 
 @singledispatch
@@ -138,8 +149,10 @@ class Pointwise(wiring.Component):
         operands |= {name: self._memory(m, name, width, writes[name]) for name, width in self._memories.items()}
 
         # What is known of the group, as late as its results.
-        latency = _registered(self._levels) + self._cell.latency(layer, self._levels)
-        valid = delay(m, running, latency, name="valid", reset_less=False)
+        registered, collected = _registered(phases, self._levels), _collected(k, elements, self._levels)
+        latency = registered + self._cell.latency(layer, self._levels)
+        soon = delay(m, running, latency - 1, name="soon", reset_less=False)
+        valid = delay(m, soon, 1, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, block_at_work, latency, name="number")
         kept = delay(m, step_at_work, latency, name="step")
 
@@ -150,11 +163,11 @@ class Pointwise(wiring.Component):
             busy = Cat(*(lives.at(n) for n in range(latency + 1))).any()
 
         # The cells, one for each element of a group; their results are collected to a block.
-        results = {name: Signal(self.o.signature.members[name].shape, name=f"result_{name}", reset_less=True)
+        results = {name: Signal(self.o.signature.members[name].shape, name=f"result_{name}", reset_less=bool(collected))
                    for name in self._outputs}
-        collected = dict(results)
+        given_by = dict(results)
         if self._cell.own:
-            collected["next"] = writes[self._cell.own].data
+            given_by["next"] = writes[self._cell.own].data
         padding = blocks * k - layer.hidden
         comes = [Signal(name=f"group_{p}_comes") for p in range(phases)]
         m.d.comb += [each.eq(valid & (at == p)) for p, each in enumerate(comes)]
@@ -165,20 +178,23 @@ class Pointwise(wiring.Component):
                 value = self._element(operand, phase, lane)
                 given = getattr(cell, name)
                 m.d.comb += given.eq(when(m, Mux(step_at_work.first, 0, value) if name == "state" else value,
-                                          given.shape(), kept=bool(_registered(self._levels)), name=f"element_{name}"))
+                                          given.shape(), kept=bool(registered), name=f"element_{name}"))
             for p in range(phases):
                 j = p * elements + lane
                 behind = (number == blocks - 1) if j >= k - padding else Const(0)
+                taken = [values[j].eq(Mux(behind, 0, getattr(cell, name))) for name, values in given_by.items()]
+                if not collected:
+                    m.d.comb += taken
+                    continue
                 with m.If(comes[p]):
-                    for name, values in collected.items():
-                        m.d.sync += values[j].eq(Mux(behind, 0, getattr(cell, name)))
+                    m.d.sync += taken
 
         # The block, when its last group is there.
-        m.d.comb += self.comes.eq(comes[-1])
-        done = delay(m, self.comes, 1, name="done", reset_less=False)
+        done = delay(m, comes[-1], collected, name="done", reset_less=False)
         m.d.comb += [
-            self.o.valid.eq(done), self.o.block.eq(delay(m, number, 1, name="done_block")),
-            self.o.step.eq(delay(m, kept, 1, name="done_step")),
+            self.comes.eq(comes[-1] if collected else soon),
+            self.o.valid.eq(done), self.o.block.eq(delay(m, number, collected, name="done_block")),
+            self.o.step.eq(delay(m, kept, collected, name="done_step")),
             *(getattr(self.o, name).eq(result) for name, result in results.items()),
         ]
         return m

@@ -154,9 +154,9 @@ class SharedLayer:
         self._lasts = lasts
         self._unfetched, self._promised, self._fits = 0, 0, True
         # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.
-        transform = forward_latency(k, shape.levels)
+        transform, self._back = forward_latency(k, shape.levels), write_latency(k, shape.levels)
         self._pipe = [False] * transform
-        self._own, self._soon, self._gone = _Delay(transform), _Delay(transform - 1), _Delay(transform)
+        self._own, self._soon, self._gone = _Delay(transform), _Delay(self._back - 2), _Delay(self._back - 1)
         self._held, self._came, self._inputs, self._have = 0, 0, 0, [0, 0, 0]
         self._own_at = [0, 0]
         # Rows that can be fetched, by stage; results on their way; the queue.
@@ -168,7 +168,7 @@ class SharedLayer:
         self._seconds: deque[int] = deque()
         self._given, self._queued, self.offers = 0, 0, False
         self.accepts = self.leaves = False
-        self.only_last, self.done, self.events, self._back = False, 0, Events(), write_latency(k, shape.levels)
+        self.only_last, self.done, self.events = False, 0, Events()
         self._now, self.still = 0, 0
         self._plain = [[_plain(issues, leads) for issues in each] for leads, each in enumerate(self._issues)]
 
