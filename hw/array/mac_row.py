@@ -269,8 +269,8 @@ class MacRow(wiring.Component):
         return m
 
     def _start(self, i: int, part: Value) -> Value:
-        """What the sum of a multiplier's products begins with: of both real bins, and of s1 of complex ones, the half,
-        as both parts of their bin are sums with s1."""
+        """Start of the sum of a multiplier's products: of both real bins, and of s1 of complex ones, the half, as both
+        parts of their bin are sums with s1."""
         shape = self._shape
         if not begins_with_half(shape.levels):
             return Const(0)

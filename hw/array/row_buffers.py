@@ -10,15 +10,20 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.passes.order import RowPlaces
 from circulant.hw.array.program import Program
+from circulant.hw.emit.profile import profile_of
 from circulant.hw.emit.target import Platform
+from circulant.hw.stream.pipeline import steps, when
 
-__all__ = ["FETCH", "LATENCY", "RowBuffers"]
-
-LATENCY = 1
-"""Cycles from the last row of a block to where the block can be fetched."""
+__all__ = ["FETCH", "RowBuffers", "rows_latency"]
 
 FETCH = 1
 """Cycles from ``fetch`` to the rows."""
+
+
+def rows_latency(levels: int) -> int:
+    """Cycles from the last row of a block to where the block can be fetched: none where the levels of logic allow two
+    steps between two registers, so that a row is forwarded which is written as it is read."""
+    return int(steps(levels) == 1)
 
 
 class RowBuffers(wiring.Component):
@@ -65,10 +70,12 @@ class RowBuffers(wiring.Component):
             bit.eq(chain.completes & Cat(chain.matrix == number for number, _ in self._chosen).any())
             for bit, chain in zip(complete, firsts, strict=True)]
         counts = Array(number.bit_count() for number in range(1 << len(firsts)))
-        m.d.sync += [
-            self.waiting.eq(self.waiting + counts[complete] - self.fetch),
-            self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0)),
-        ]
+        early = not rows_latency(self._program.shape.levels)
+        m.d.sync += self.waiting.eq(self.waiting + counts[complete] - self.fetch)
+        if early:
+            m.d.comb += self.ready.eq(complete.any() | (self.waiting != 0))
+        else:
+            m.d.sync += self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0))
 
         # The block to fetch next; steps in turn use the halves of the memories.
         last_block = Signal()
@@ -89,15 +96,25 @@ class RowBuffers(wiring.Component):
                     chain = chains[(bank * matrix.gates + matrix.first_gate + kind) % len(chains)]
                     m.submodules[f"{name}_{bank}"] = mem = memory.Memory(shape=self._row, depth=2 * depth, init=[])
                     write = mem.write_port()
-                    read = mem.read_port()
+                    at_once = early and profile_of(platform).place(2 * depth, len(write.data)) == "distributed"
+                    read = mem.read_port(domain="comb" if at_once else "sync")
                     m.d.comb += [
                         write.en.eq(chain.valid & (chain.matrix == number) & (chain.kind == kind)),
                         write.addr.eq(Mux(chain.second, depth, 0) + chain.address),
                         *(write.data[j].eq(value) for j, value in enumerate(chain.data)),
-                        read.en.eq(self.fetch),
+                        *([] if at_once else [read.en.eq(self.fetch)]),
                         read.addr.eq(Mux(second, depth, 0) + address),
                     ]
-                    values.append(Value.cast(read.data))
+                    word, meets = Value.cast(read.data), write.en & (write.addr == read.addr)
+                    row, come = Value.cast(write.data), f"{name}_{bank}_row"
+                    if at_once:
+                        word = when(m, Mux(meets, row, word), len(word), kept=True, name=come, enable=self.fetch)
+                    elif early:
+                        forwards, forwarded = (when(m, each, len(each), kept=True, name=f"{come}_{what}",
+                                                    enable=self.fetch) for each, what in (
+                                                        (meets, "forwards"), (row, "forwarded")))
+                        word = Mux(forwards, forwarded, word)
+                    values.append(word)
                 if self._gives > 1:
                     values = [Cat(*values[n:n + self._gives]) for n in range(0, banks, self._gives)]
                 bank = Signal(range(max(2, len(values))), name=f"bank_{name}")

@@ -41,7 +41,7 @@ def stages(layer: Simple, elements: int, levels: int) -> list[Stage]:
 def chain_latency(layer: Simple, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
     k = matrices_of(layer)[0].product.block_size
-    return sum(array_latency(k, shape) + row_buffers.LATENCY + stage.latency + write_latency(k, shape.levels)
+    return sum(array_latency(k, shape) + row_buffers.rows_latency(shape.levels) + stage.latency + write_latency(k, shape.levels)
                for stage in stages(layer, elements, shape.levels))
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from math import inf
 
 from circulant.hw.arith.fft import forward_latency
-from circulant.hw.array import row_buffers
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue, Program
+from circulant.hw.array.row_buffers import rows_latency
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.step_cost import stages
@@ -42,7 +42,7 @@ def _completed(program: Program) -> list[tuple[int, list[int]]]:
     made, shape = list[tuple[int, list[int]]](), program.shape
     for number, p in enumerate(program.passes):
         stage, rows = program.matrices[p.matrix].stage, array_latency(
-            program.matrices[p.matrix].product.block_size, shape) + row_buffers.LATENCY
+            program.matrices[p.matrix].product.block_size, shape) + rows_latency(shape.levels)
         found = []
         for row in range(shape.rows):
             index, at = program.row_of(number, row)
