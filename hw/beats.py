@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.layer_programs import IN_TURN, matrices_of
-from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan, ValuesPlan
+from circulant.hw.array.plans import LayerPlan, Plan, Simple, StreamPlan, ValuesPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.kinds.linear import vector_cycles
+from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.latency import leaving
-from circulant.hw.plan.layer_plan import array_shapes, exact, narrow
+from circulant.hw.plan.layer_plan import array_shapes, candidates, exact, narrow
 from circulant.hw.plan.passes import Ladder, ladder, useful
 from circulant.hw.plan.passing import Cycles, forked, latencies, passing
 from circulant.hw.plan.shared.cost import period
@@ -22,6 +23,7 @@ from circulant.hw.stream.link import values
 from circulant.hw.unit import Site, inputs, placed, unelaborated, unit
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT, Stage
+from circulant.sim.kinds.cell import RecurrentLayer
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.refusal import Refusal
 
@@ -32,6 +34,9 @@ BEATS = 1, 2, 4, 8, 16
 
 AUTO = 0
 """The word for as many blocks a beat as give the best design."""
+
+CELLS = 4
+"""Blocks that a layer with a state gives at once, at the most."""
 
 LONGER = 1, 1.25, 1.6
 """By what a period may be longer for a shorter latency, where the product of both counts."""
@@ -68,18 +73,19 @@ def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bo
                       f"{blocks!r}; give a power of two")
     if blocks == 1:
         return (1,)
-    connected = [each for each in network.stages if isinstance(each, Linear)]
+    connected = [each for each in network.stages if isinstance(each, Linear | RecurrentLayer)]
+    alone = sum(map(bool, map(cells_of, network.stages))) == len(connected) == 1
     why = next((reason for reason, found in (
-        (f"objective {objective!r} gives all layers one array", objective in ("latency", "area")),
+        (f"objective {objective!r} gives all layers one array", objective in ("latency", "area") and not alone),
         ("a reloadable design begins a vector when it is whole", reloadable),
         (f"{streams} streams are interleaved", streams > 1),
         (f"network {network.name!r} takes images", any(each.flow.grid is not None for each in network.inputs)),
-        (f"network {network.name!r} has no fully connected layer", not connected)) if found), "")
+        (f"network {network.name!r} has no fully connected layer and no cell", not connected)) if found), "")
     if why and blocks != AUTO:
         raise Refusal(f"hardware.beat_blocks must be 1 or {AUTO} where {why}, not {blocks}; leave it out")
     if why or blocks != AUTO:
         return (1 if why else blocks,)
-    most = max(max(each.product.weights.shape[:2]) for each in connected)
+    most = max(max(each.product.weights.shape[:2]) if isinstance(each, Linear) else CELLS for each in connected)
     return tuple(n for n in BEATS if n < 2 * most)
 
 
@@ -96,7 +102,8 @@ def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[
     best: tuple[tuple[float, ...], list[Plan]] | None = None
     sizes = _Sizes(network)
     for blocks in widths.tried:
-        wide = [_wide_ladder(layer, blocks, widths.levels) if isinstance(layer, Linear) and blocks > 1 else each
+        wide = [_wide_ladder(layer, blocks, widths.levels)
+                if isinstance(layer, Linear | RecurrentLayer) and blocks > 1 else each
                 for layer, each in zip(network.stages, ladders, strict=True)]
         made = separate(wide)
         for longer in LONGER if widths.product and blocks > 1 else (1,):
@@ -138,9 +145,10 @@ class _Coming:
         return forked(self.leaves, self.size, self.k, [values])[0]
 
 
-def _wide_ladder(layer: Linear, blocks: int, levels: int) -> Ladder:
-    """The useful plans of a layer whose array takes and gives several blocks a cycle."""
-    found = [_planned(layer, shape) for shape in _shapes(layer, blocks, levels)]
+def _wide_ladder(layer: Simple, blocks: int, levels: int) -> Ladder:
+    """The useful plans of a layer whose array takes and gives several blocks a cycle; one with a state only gives."""
+    found = ([_planned(layer, shape) for shape in _shapes(layer, blocks, levels)] if isinstance(layer, Linear) else
+             list(candidates(layer, 1, levels, min(blocks, CELLS))))
     return Ladder([(each,) for each in useful(found)],
                   lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
 

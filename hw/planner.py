@@ -138,7 +138,8 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
     if least <= multipliers:
         found.append(_each(network, each()))
-    shared, cost = shared_plans(groups, multipliers, levels=levels, objective=objective, eager=not reloadable)
+    shared, cost = shared_plans(groups, multipliers, levels=levels, objective=objective, eager=not reloadable,
+                                beats=max(beats))
     one = paired(network.stages, shared)
     plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
     latency = None if len(one) < len(shared) else _latency(

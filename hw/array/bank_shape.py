@@ -32,6 +32,8 @@ class BankShape:
         streams: sequences that are interleaved.
         aside: blocks of the input that come side by side; it divides the columns, and the input is all that there is.
             The last ones of a vector may be more than it has.
+        own: blocks of the layer itself that come side by side; they divide the columns, and its vectors and where these
+            begin.
         levels: of logic between two registers.
         single: whether each vector is a sequence of its own, so that no mark of an end is looked at.
         start: column with which the recurrent vector begins, where it does not follow the input at once.
@@ -45,6 +47,7 @@ class BankShape:
     second: Product | None = None
     streams: int = 1
     aside: int = 1
+    own: int = 1
     levels: int = LEVELS
     single: bool = False
     start: int = 0
@@ -54,6 +57,8 @@ class BankShape:
         if self.aside > 1 and (self.h is not None or self.columns % self.aside):
             raise ValueError("Blocks side by side must divide the columns, without a recurrent vector, not "
                              f"{self.aside} of {self.columns}")
+        if any(each % self.own for each in (self.columns, self.head, self.h_blocks, self.second_blocks)):
+            raise ValueError(f"Own blocks side by side must divide columns, vectors and their places, not {self!r}")
 
     @property
     def k(self) -> int:
@@ -107,7 +112,7 @@ class BankShape:
     @property
     def most(self) -> int:
         """A bound of the blocks that are counted, which have come and are not read to the end."""
-        own = 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2
+        own = 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2 * self.own
         return max(own, self.ring * self.beats * self.aside) if self.counts > 2 else own
 
     @property

@@ -30,7 +30,7 @@ class Banks(wiring.Component):
         i: stream of blocks of the input, ``aside`` of them side by side.
         inputs: whole inputs that wait, the one that is read included.
         last: for each place of the ring, whether its input was the last of a sequence.
-        own: a block of the layer itself.
+        own: a block of the layer itself, or as many side by side as the shape says.
         own.valid: a block comes.
         own.second: it belongs to the second vector, not to the recurrent one.
         own.drop: it is not kept but has its place, as after the last step of a sequence.
@@ -56,7 +56,7 @@ class Banks(wiring.Component):
             **shape.waiting.members,
             "own": In(wiring.Signature({
                 "valid": Out(1), "second": Out(1), "drop": Out(1),
-                "data": Out(data.ArrayLayout(signed(state), shape.k)),
+                "data": Out(data.ArrayLayout(signed(state), shape.own * shape.k)),
             })),
             "have": Out(data.ArrayLayout(range(shape.most + 1), shape.counts)),
             "address": In(range(max(2, shape.depth))), "group": In(range(max(2, shape.depth))), "zero": In(1),
@@ -73,16 +73,17 @@ class Banks(wiring.Component):
         x_ffts, x_bank, x_address, x_written = self._input(m, platform)
         x_fft = x_ffts[0]
         m.d.comb += x_written.eq(x_fft.o.valid & x_fft.o.ready)
-        comes, own_bank, own_address, own_spectrum = Const(0), x_bank, x_address, x_fft.o.payload
+        comes, own_bank, own_address, own_spectra = Const(0), x_bank, x_address, [x_fft.o.payload]
         if shape.h is not None:
-            comes, own_bank, own_address, own_spectrum = self._own(m, platform, shape.h)
+            comes, own_bank, own_address, own_spectra = self._own(m, platform, shape.h)
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
-        m.d.comb += [each.o.ready.eq(~(comes & (own_bank == x_bank))) for each in x_ffts]
+        beside = shape.own.bit_length() - 1
+        m.d.comb += [each.o.ready.eq(~(comes & (own_bank[beside:] == x_bank[beside:]))) for each in x_ffts]
 
         # The banks: what comes is written to its bank, and all of them are read at once.
         spectrum = self.spectra.shape().elem_shape
         early = shape.h is not None and forwards(shape.k, shape.levels)
-        forwarded = delay(m, Value.cast(own_spectrum), int(early), name="forwarded")
+        forwarded = [delay(m, Value.cast(each), int(early), name="forwarded") for each in own_spectra]
         group, zero, address = (delay(m, value, 1, name=name) for name, value in (
             ("group", self.group), ("zero", self.zero), ("address", self.address)))
         for bank in range(shape.columns):
@@ -93,12 +94,13 @@ class Banks(wiring.Component):
             m.d.comb += [read.en.eq(1), read.addr.eq(self.address), write.en.eq(x_here), write.addr.eq(x_address)]
             word: Value = read.data
             m.d.comb += [write.data[j].eq(x_ffts[bank % shape.aside].o.payload[j]) for j in range(shape.k)]
-            with m.If(comes & (own_bank == bank)):
+            here = comes & (own_bank == bank - bank % shape.own)
+            with m.If(here):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
-                m.d.comb += [write.data[j].eq(own_spectrum[j]) for j in range(shape.k)]
+                m.d.comb += [write.data[j].eq(own_spectra[bank % shape.own][j]) for j in range(shape.k)]
             if early:  # What is written in the cycle of its reading.
-                again = delay(m, comes & (own_bank == bank) & (own_address == self.address), 1, name=f"again_{bank}")
-                word = Mux(again, forwarded, Value.cast(word))
+                again = delay(m, here & (own_address == self.address), 1, name=f"again_{bank}")
+                word = Mux(again, forwarded[bank % shape.own], Value.cast(word))
             nothing = self._beyond(bank, group, address)
             if shape.h is not None:
                 nothing |= zero & (group >= max(0, -(-(shape.head - bank) // shape.columns)))
@@ -167,16 +169,17 @@ class Banks(wiring.Component):
                     vector.eq(Mux(vector == self.shape.ring - 1, 0, vector + 1)),
                 ]
 
-    def _own(self, m: Module, platform: Platform, h: Product) -> tuple[Value, Value, Value, data.View]:
-        """Transform and count the layer's own blocks; returns when, where and what is written."""
+    def _own(self, m: Module, platform: Platform, h: Product) -> tuple[Value, Value, Value, list[data.View]]:
+        """Transform and count the layer's own blocks; returns when, where, of the first one, and what is written."""
         shape, other = self.shape, {}
         if shape.second is not None:
             other = {"other_shift": _shift(shape.second), "other_width": shape.second.spectrum.width}
-        (transform,) = instances(m, platform, "fft_own", ForwardFft, 1, shape=_fft(h, shape.levels), shift=_shift(h),
-                                 spectrum_width=h.spectrum.width, **other)
+        transforms = instances(m, platform, "fft_own", ForwardFft, shape.own, shape=_fft(h, shape.levels),
+                               shift=_shift(h), spectrum_width=h.spectrum.width, **other)
         known = write_latency(shape.k, shape.levels) - 2
-        m.d.comb += [transform.i.payload.eq(self.own.data), transform.i.valid.eq(self.own.valid),
-                     transform.o.ready.eq(1)]
+        for n, transform in enumerate(transforms):
+            m.d.comb += [*(transform.i.payload[j].eq(self.own.data[n * shape.k + j]) for j in range(shape.k)),
+                         transform.i.valid.eq(self.own.valid), transform.o.ready.eq(1)]
 
         # What comes out of the transform, known a cycle before it can be read.
         soon = delay(m, self.own.valid, known, name="soon", reset_less=False)
@@ -189,29 +192,30 @@ class Banks(wiring.Component):
         comes = Signal()
         comes_h = Signal()
         comes_second = Signal()
-        m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
+        m.d.comb += [comes.eq(transforms[0].o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
 
         # The place of the recurrent vector, and its blocks that have come.
         following = shape.bases[shape.streams:] + shape.bases[:shape.streams]
         h_soon = soon & ~second_soon & ~drop_soon
         restart = self.restart if self._reloadable else None
-        bank, address, _ = self._places(m, "h", step=comes_h, first=shape.head, count=shape.h_blocks,
-                                        bases=following, half=restart)
-        m.d.sync += self.have[0].eq(self.have[0] + h_soon - Mux(self.done_h, shape.h_blocks, 0))
+        bank, address, _ = self._places(m, "h", step=comes_h, first=shape.head,
+                                        count=shape.h_blocks // shape.own, bases=following, half=restart,
+                                        aside=shape.own)
+        m.d.sync += self.have[0].eq(self.have[0] + Mux(h_soon, shape.own, 0) - Mux(self.done_h, shape.h_blocks, 0))
         if restart is not None:
             with m.If(restart):
                 m.d.sync += self.have[0].eq(0)
         if shape.second is not None:
-            m.d.comb += transform.other.eq(self.own.second)
-            places = self._places(m, "second", comes_second, first=0, count=shape.second_blocks,
-                                  bases=shape.second_bases)
+            m.d.comb += [transform.other.eq(self.own.second) for transform in transforms]
+            places = self._places(m, "second", comes_second, first=0, count=shape.second_blocks // shape.own,
+                                  bases=shape.second_bases, aside=shape.own)
             own_bank = Signal.like(bank, name="own_bank")
             own_address = Signal.like(address, name="own_address")
             m.d.comb += [own_bank.eq(Mux(second, places[0], bank)), own_address.eq(Mux(second, places[1], address))]
             bank, address = own_bank, own_address
             m.d.sync += self.have[1].eq(
-                self.have[1] + (soon & second_soon) - Mux(self.done_second, shape.second_blocks, 0))
-        return comes, bank, address, transform.o.payload
+                self.have[1] + Mux(soon & second_soon, shape.own, 0) - Mux(self.done_second, shape.second_blocks, 0))
+        return comes, bank, address, [transform.o.payload for transform in transforms]
 
     def _places(self, m: Module, name: str, step: Value, first: int, count: int, bases: list[int],
                 half: Value | None = None, *, aside: int = 1) -> tuple[Value, Signal, Signal]:

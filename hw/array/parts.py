@@ -124,7 +124,7 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
     found.memories.append(Memory(program.shape.columns, k * banks.width, banks.depth))
     found.transforms.append(Transform(banks.aside, k, banks.x.spectrum.width))
     if banks.h is not None:
-        found.transforms.append(Transform(1, k, banks.h.spectrum.width))
+        found.transforms.append(Transform(banks.own, k, banks.h.spectrum.width))
     for matrix in program.matrices:
         places = matrix.places(program.shape)
         found.memories.append(

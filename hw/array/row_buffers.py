@@ -64,7 +64,8 @@ class RowBuffers(wiring.Component):
         # come in one cycle, so that the first of them counts for all.
         chains = self.i
         second = Signal()
-        firsts = chains[::self._gives]
+        gates = next(matrix.gates for _, matrix in self._chosen if matrix.completes)
+        firsts = [chain for n, chain in enumerate(chains) if n // gates % self._gives == 0]
         complete = Signal(len(firsts))
         m.d.comb += [
             bit.eq(chain.completes & Cat(chain.matrix == number for number, _ in self._chosen).any())

@@ -118,10 +118,10 @@ def _(layer: Lstm) -> list[type[Cell]]:
 
 
 @peephole_image.register
-def _(layer: Lstm) -> Image | None:
+def _(layer: Lstm, gives: int = 1) -> Image | None:
     if layer.peephole is None:
         return None
-    k, width = layer.gates.block_size, layer.peephole_format.width
+    k, width = layer.gates.block_size * gives, layer.peephole_format.width
     blocks = -(-layer.hidden // k)
     table = np.pad(layer.peephole, ((0, 0), (0, blocks * k - layer.hidden))).reshape(3, blocks, k)
     return Image(packed(table.swapaxes(0, 1).reshape(blocks, -1), width), 3 * k * width, f"{layer.name}_peephole")

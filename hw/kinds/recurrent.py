@@ -47,7 +47,7 @@ def bank_shape(layer: Gru | Lstm | Rnn, program: Program, *, streams: int = 1) -
     x, h = layer.gates.parts
     second = next((part.product for matrix in program.matrices for part in matrix.parts if part.vector), None)
     return BankShape(program.shape.columns, x, h, second, streams, levels=program.shape.levels, start=program.inputs,
-                     counts=program.counts)
+                     counts=program.counts, own=program.shape.gives)
 
 
 class RecurrentLayer(wiring.Component):
@@ -75,7 +75,7 @@ class RecurrentLayer(wiring.Component):
                  config: Config | None = None, keeps: bool = False) -> None:
         self._layer, self._streams, self.program, self._config = layer, streams, program, config
         self.keeps = keeps
-        k = layer.gates.block_size
+        self._k = k = layer.gates.block_size * program.shape.gives  # Values that leave in a cycle.
         self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
         self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
         self._banks = bank_shape(layer, program, streams=streams)
@@ -97,7 +97,8 @@ class RecurrentLayer(wiring.Component):
         self._pointwise = self._unit(0)
         self._state = block(k, layer.output_format.width)
         super().__init__({
-            "i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state)),
+            "i": In(stream.Signature(block(layer.gates.block_size, layer.input_format.width))),
+            "o": Out(stream.Signature(self._state)),
             **({} if program.whole is program else {"array": Out(array_port(program.whole))}),
             **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {}),
             **watched(program.shape.protection)})
@@ -108,21 +109,21 @@ class RecurrentLayer(wiring.Component):
         layer, loads = self._layer, self._config is not None
         found = engine_parts(self.program, self._banks, loadable=loads) + Parts([queue_memory(self._queue)])
         for cell in cells_of(layer):
-            each = pointwise_parts(cell, layer, self._elements, self._streams)
+            each = pointwise_parts(cell, layer, self._elements, self._streams, self.program.shape.gives)
             found += each.loadable if loads else each
-        k = layer.gates.block_size
-        kept = Memory(1, k * layer.output_format.width, self._streams * self._blocks)
+        kept = Memory(1, self._k * layer.output_format.width, self._streams * self._blocks)
         return found + Parts([kept]) if self.keeps else found
 
     @property
     def images(self) -> list[Image]:
         return [*engine_images(self._layer.name, self.program),
-                *(image for cell in cells_of(self._layer) for image in pointwise_images(cell, self._layer))]
+                *(image for cell in cells_of(self._layer) for image in pointwise_images(
+                    cell, self._layer, self.program.shape.gives))]
 
     def _opening(self, part: str, size: int, blocks: int, width: int) -> MemoryWindow:
         """The window onto a part of the state."""
         assert self._config is not None
-        layer, k = self._layer, self._layer.gates.block_size
+        layer, k = self._layer, self._k
         return self._config.claim(
             f"{layer.name}_{part}", words=self._streams * blocks, width=k * width,
             state=StateShape(layer.name, part=part, size=size, block_size=k, blocks=blocks, streams=self._streams,
@@ -130,7 +131,8 @@ class RecurrentLayer(wiring.Component):
 
     def _unit(self, stage: int) -> Pointwise:
         return Pointwise(cells_of(self._layer)[stage], self._layer, elements=self._elements, streams=self._streams,
-                         levels=self.program.shape.levels, config=self._config, state=self._own_state)
+                         levels=self.program.shape.levels, config=self._config, state=self._own_state,
+                         gives=self.program.shape.gives)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -231,7 +233,7 @@ class RecurrentLayer(wiring.Component):
         m.d.sync += [result_valid.eq(rows.fetch), result_block.eq(rows.block),
                      Value.cast(result_step).eq(element(self._engine.steps, projected_step))]
         m.d.comb += [results.valid.eq(result_valid), results.block.eq(result_block), results.step.eq(result_step)]
-        k = self._layer.gates.block_size
+        k = self._k
         padding = self._blocks * k - self._layer.outputs
         for j in range(k):
             value = rows.rows.y[j]
@@ -243,7 +245,8 @@ class RecurrentLayer(wiring.Component):
         m.submodules.candidate_rows = rows = self._engine.rows(m, stage=1)
         m.submodules.renewal = unit = self._unit(1)
         # One transform serves both: the unit with the shorter way gives way.
-        ahead, behind = (pointwise_latency(cell, layer, self._elements, self.program.shape.levels)
+        shape = self.program.shape
+        ahead, behind = (pointwise_latency(cell, layer, self._elements, shape.levels, shape.gives)
                          for cell in cells_of(layer))
         self._feed(m, rows, unit)
         _give(m, unit.o, results)
@@ -294,7 +297,7 @@ def _(layer: Gru | Lstm | Rnn, count: int = 1, plan: LayerPlan | None = None) ->
 def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> LayerEntry:
     def alone(floor: int) -> LayerEntry:
         cycles, starved, step = steady_step(plan.alone(layer), plan.elements)
-        phases = stages(layer, plan.elements, plan.shape.levels)[0].phases
+        phases = stages(layer, plan.elements, plan.shape)[0].phases
         return {"limit": limit(layer, plan.program(layer), plan.elements, plan.cycles, floor=floor, starved=starved),
                 "chart": {"period": cycles, "rows": step.rows(phases)}}
 

@@ -27,11 +27,13 @@ CHOSEN = 4
 """Elements of which one look-up table chooses one."""
 
 
-def pointwise_latency(cell: type[Cell], layer: Gru | Lstm | Rnn, elements: int, levels: int = LEVELS) -> int:
-    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
-    k = layer.gates.block_size
-    return (row_buffers.FETCH + (k // elements - 1) + _registered(k // elements, levels)
-            + cell.latency(layer, levels) + _collected(k, elements, levels))
+def pointwise_latency(cell: type[Cell], layer: Gru | Lstm | Rnn, elements: int, levels: int = LEVELS,
+                      gives: int = 1) -> int:
+    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register; of
+    as many blocks side by side as a unit ``gives``."""
+    phases = gives * layer.gates.block_size // elements
+    return (row_buffers.FETCH + (phases - 1) + _registered(phases, levels)
+            + cell.latency(layer, levels) + _collected(layer, phases, levels))
 
 
 def _registered(phases: int, levels: int) -> int:
@@ -40,33 +42,34 @@ def _registered(phases: int, levels: int) -> int:
     return int(steps(levels) < (2 if phases <= CHOSEN else 3))
 
 
-def _collected(k: int, elements: int, levels: int) -> int:
+def _collected(layer: Gru | Lstm | Rnn, phases: int, levels: int) -> int:
     """Registers, one or none, of a block's results: none where they come at once, and the transform behind them leaves
     a step of logic before its first register."""
-    return int(elements < k or steps(levels) == 1 or not spare_steps(k, levels))
+    return int(phases > 1 or steps(levels) == 1 or not spare_steps(layer.gates.block_size, levels))
 
 
 @singledispatch
-def peephole_image(layer: Stage) -> Image | None:
-    """The peephole weights, a word for each block: those of all its elements for i, then f, then o."""
+def peephole_image(layer: Stage, gives: int = 1) -> Image | None:
+    """The peephole weights, a word for each block, or for as many side by side as a unit ``gives``: those of all its
+    elements for i, then f, then o."""
     return None
 
 
-def pointwise_images(cell: type[Cell], layer: Gru | Lstm | Rnn) -> list[Image]:
-    """The memories with given contents of a unit: tables, peepholes."""
+def pointwise_images(cell: type[Cell], layer: Gru | Lstm | Rnn, gives: int = 1) -> list[Image]:
+    """The memories with given contents of a unit that ``gives`` some blocks at once: tables, peepholes."""
     tables = {name: table_image(pwl, f"{layer.name}_{name}") for name, pwl in cell.tables(layer)}
-    peephole = peephole_image(layer)
+    peephole = peephole_image(layer, gives)
     return [*tables.values(), *([] if peephole is None else [peephole])]
 
 
-def pointwise_parts(cell: type[Cell], layer: Gru | Lstm | Rnn, elements: int, streams: int) -> Parts:
+def pointwise_parts(cell: type[Cell], layer: Gru | Lstm | Rnn, elements: int, streams: int, gives: int = 1) -> Parts:
     """Parts of a unit: its states, a table and a product for each activation, the products of gates."""
-    k = layer.gates.block_size
+    k = layer.gates.block_size * gives
     blocks = -(-layer.hidden // k)
     memories = [Memory(1, k * width, streams * blocks) for width in cell.memories(layer).values()]
     memories += [Memory(elements, sum(table_widths(pwl)), len(pwl.slope), writable=False)
                  for _, pwl in cell.tables(layer)]
-    peephole = peephole_image(layer)
+    peephole = peephole_image(layer, gives)
     if peephole is not None:
         memories.append(Memory(1, peephole.width, blocks, writable=False))
     pairs = [(pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)
@@ -81,7 +84,8 @@ class Pointwise(wiring.Component):
         cell: what is computed. Each of its ``memories`` holds the blocks of every stream: the one called ``own`` takes
             what the cell calls ``next``, the others what comes from outside.
         layer: the golden layer.
-        elements: per cycle, a divisor of the block size.
+        elements: per cycle, a divisor of the values of a block, or of the blocks side by side.
+        gives: blocks side by side, called a block in what follows; they make up the hidden ones.
         streams: sequences that are interleaved, each with a state of its own.
         levels: of logic between two registers.
         config, state: the port through which tables can be written, and its window onto the memory ``state``; only that
@@ -103,11 +107,12 @@ class Pointwise(wiring.Component):
     """
 
     def __init__(self, cell: type[Cell], layer: Gru | Lstm | Rnn, *, elements: int, streams: int,
-                 levels: int = LEVELS, config: Config | None = None, state: MemoryWindow | None = None) -> None:
-        k = layer.gates.block_size
+                 levels: int = LEVELS, config: Config | None = None, state: MemoryWindow | None = None,
+                 gives: int = 1) -> None:
+        k = layer.gates.block_size * gives
         if elements < 1 or k % elements:
             raise ValueError(f"Elements per cycle must divide the block size {k}, not {elements!r}")
-        self._layer, self._elements, self._streams, self._k = layer, elements, streams, k
+        self._layer, self._elements, self._streams, self._k, self._gives = layer, elements, streams, k, gives
         self._blocks = blocks = -(-layer.hidden // k)
         self._cell, self._config, self._state, self._levels = cell, config, state, levels
         self._memories = cell.memories(layer)
@@ -149,7 +154,7 @@ class Pointwise(wiring.Component):
         operands |= {name: self._memory(m, name, width, writes[name]) for name, width in self._memories.items()}
 
         # What is known of the group, as late as its results.
-        registered, collected = _registered(phases, self._levels), _collected(k, elements, self._levels)
+        registered, collected = _registered(phases, self._levels), _collected(layer, phases, self._levels)
         latency = registered + self._cell.latency(layer, self._levels)
         soon = delay(m, running, latency - 1, name="soon", reset_less=False)
         valid = delay(m, soon, 1, name="valid", reset_less=False)
@@ -239,7 +244,7 @@ class Pointwise(wiring.Component):
 
     def _peepholes(self, m: Module) -> dict[str, data.View]:
         """The peephole weights of the block that is fetched, by operand of the cell."""
-        k, image = self._k, peephole_image(self._layer)
+        k, image = self._k, peephole_image(self._layer, self._gives)
         if image is None:
             return {}
         width = image.width // (3 * k)

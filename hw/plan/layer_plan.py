@@ -6,6 +6,7 @@ from math import lcm
 
 from circulant.hw.array.lanes import rows_for
 from circulant.hw.array.layer_programs import IN_TURN, matrices_of, spacings
+from circulant.hw.array.passes.matrix import resets_after
 from circulant.hw.array.plans import LayerPlan, PairPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.array.schedules.input_first import InputFirst
@@ -22,9 +23,12 @@ from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.shape.kinds import unknown
 
 __all__ = ["LayerPlan", "PairPlan", "Simple", "array_entry", "array_shapes", "candidates",
-           "element_multiplications", "estimate", "exact", "issue_cycles", "narrow", "with_array"]
+           "element_multiplications", "estimate", "exact", "issue_cycles", "narrow", "units",
+           "wide_shapes", "with_array"]
 
 CHAINS = (1, 2, 4, 8)
+WIDE = (*CHAINS, 16)
+"""The same where a layer with a state may give several blocks at once."""
 
 FINALISTS = 10
 """Arrays whose exact cost is computed, those with the best estimates."""
@@ -35,20 +39,53 @@ def element_multiplications(layer: GoldenLayer) -> int:
     return sum(cell.multiplications(layer) for cell in cells_of(layer))
 
 
-def candidates(layer: Simple, streams: int, levels: int = LEVELS) -> Iterator[LayerPlan]:
-    """Arrays and pointwise units, with an estimate of their cycles."""
+def candidates(layer: Simple, streams: int, levels: int = LEVELS, beats: int = 1) -> Iterator[LayerPlan]:
+    """Arrays and pointwise units, with an estimate of their cycles.
+
+    Parameters:
+        beats: blocks that a layer with a state may give at once, at the most.
+    """
     found = matrices_of(layer)
     k = found[0].product.block_size
     recurrent = bool(cells_of(layer))
     each = element_multiplications(layer)
-    for shape in narrow(found, array_shapes(found, levels)):
-        for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
+    shapes = narrow(found, array_shapes(found, levels, chains=CHAINS if beats == 1 else WIDE))
+    for shape in wide_shapes(layer, shapes, beats):
+        if found[0].inputs % shape.gives:  # The recurrent vector begins behind the input.
+            continue
+        for elements in units(k, shape) if recurrent else (0,):
             yield LayerPlan(shape, elements, multipliers=shape.multipliers(k) + each * elements,
                             cycles=estimate(layer, found, shape, elements, streams),
                             spacing=(1, 1, 1) if recurrent else IN_TURN, streams=streams)
 
 
-def array_shapes(found: Sequence[Matrix], levels: int, *, uneven: bool = False) -> Iterator[ArrayShape]:
+def units(k: int, shape: ArrayShape) -> Iterator[int]:
+    """Elements of a pointwise unit: of several blocks side by side all of them."""
+    yield from (2 ** n for n in range(k.bit_length())) if shape.gives == 1 else (k * shape.gives,)
+
+
+def wide_shapes(layer: Simple, shapes: Iterable[ArrayShape], beats: int) -> Iterator[ArrayShape]:
+    """Each shape, and behind it, of a layer with a state, those that give several blocks at once, at most ``beats``.
+
+    They make up the vectors, all gates of them leave in one cycle, and each has a transform and a bank.
+    """
+    found = matrices_of(layer)
+    own = [len(part.columns) for matrix in found for part in matrix.parts if part.column or part.vector]
+    for shape in shapes:
+        if shape.chains in CHAINS or shape.shared or not shape.chains % 3:
+            yield shape
+        gates = {4} if shape.shared else {3} if resets_after(found) and not shape.chains % 3 else {
+            matrix.gates for matrix in found}
+        beside = 2
+        while beside <= beats and cells_of(layer) and not shape.rows % shape.chains:
+            if not any(each % beside for each in (*own, shape.columns)) and not any(
+                    shape.chains % (beside * each) for each in gates):
+                yield replace(shape, gives=beside)
+            beside *= 2
+
+
+def array_shapes(found: Sequence[Matrix], levels: int, *, uneven: bool = False,
+                 chains: Sequence[int] = CHAINS) -> Iterator[ArrayShape]:
     """Shapes of an array for matrices of one block size, none with a row or a column that no pass fills.
 
     Parameters:
@@ -56,17 +93,17 @@ def array_shapes(found: Sequence[Matrix], levels: int, *, uneven: bool = False) 
     """
     rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
     columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
-    for chains in CHAINS:
-        if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
+    for each in chains:
+        if any(len(matrix.kinds) % each and each % len(matrix.kinds) for matrix in found):
             continue
-        counts = {-(-count // chains) * chains for count in rows}
-        if uneven and not any(chains % len(matrix.kinds) for matrix in found):
+        counts = {-(-count // each) * each for count in rows}
+        if uneven and not any(each % len(matrix.kinds) for matrix in found):
             gates = lcm(*(len(matrix.kinds) for matrix in found))
-            counts |= {-(-count // gates) * gates for count in rows if count > chains}
+            counts |= {-(-count // gates) * gates for count in rows if count > each}
         for r in counts:
             for c in columns:
                 for fold in folds(found[0].product.block_size, lanes=r * c):
-                    yield ArrayShape(r, c, chains, fold, levels)
+                    yield ArrayShape(r, c, each, fold, levels)
 
 
 def narrow(found: Sequence[Matrix], shapes: Iterable[ArrayShape]) -> Iterator[ArrayShape]:

@@ -26,23 +26,23 @@ class Stage:
     latency: int
 
 
-def stages(layer: Simple, elements: int, levels: int) -> list[Stage]:
+def stages(layer: Simple, elements: int, shape: ArrayShape) -> list[Stage]:
     """The pointwise units of a layer, or behind the first one the rows of its projection; the rows of a layer without a
     state."""
     cells = cells_of(layer)
     if not cells:
         return [Stage(1, row_buffers.FETCH)]
     recurrent = cast("Gru | Lstm | Rnn", layer)
-    found = [Stage(recurrent.gates.block_size // elements, pointwise_latency(cell, recurrent, elements, levels))
-             for cell in cells]
+    found = [Stage(shape.gives * recurrent.gates.block_size // elements,
+                   pointwise_latency(cell, recurrent, elements, shape.levels, shape.gives)) for cell in cells]
     return [*found, Stage(1, row_buffers.FETCH)] if getattr(layer, "projection", None) is not None else found
 
 
 def chain_latency(layer: Simple, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
     k = matrices_of(layer)[0].product.block_size
-    return sum(array_latency(k, shape) + row_buffers.rows_latency(shape.levels) + stage.latency + write_latency(k, shape.levels)
-               for stage in stages(layer, elements, shape.levels))
+    return sum(array_latency(k, shape) + row_buffers.rows_latency(shape.levels) + stage.latency
+               + write_latency(k, shape.levels) for stage in stages(layer, elements, shape))
 
 
 def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, above: bool) -> str:
@@ -67,7 +67,7 @@ def limit(layer: Gru | Lstm | Rnn, program: Program, elements: int, period: floa
         floor: of the step with the layer's multipliers, in cycles.
         starved: the banks have always room for a block of the input.
     """
-    busy = -(-layer.hidden // layer.gates.block_size) * (layer.gates.block_size // elements)
+    busy = -(-layer.hidden // layer.gates.block_size) * layer.gates.block_size // elements
     if starved and period > program.cycles * program.shape.fold:
         return "input: a block comes in every cycle, but for those in which the layer writes its own"
     if period <= program.cycles * program.shape.fold:

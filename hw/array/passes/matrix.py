@@ -21,7 +21,7 @@ class ArrayShape:
     ``levels`` levels of logic at the most. ``ports`` are bits of the factors of a DSP block that may make two products,
     see `circulant.hw.arith.packed_product`; None where each product has its own. ``protection`` is that of its
     memories, one of `circulant.sim.arith.codes.PROTECTIONS`. In a cycle ``takes`` blocks of the input come and
-    ``gives`` of the output leave, at the most; only layers without a state have several.
+    ``gives`` of the output leave, at the most; a layer with a state takes one, and gives as many as its pointwise unit.
 
     Raises:
         ValueError: when a number is not positive, or blocks that come or leave side by side do not divide the columns

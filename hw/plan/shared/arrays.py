@@ -41,18 +41,20 @@ class Choice:
 
 
 def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, objective: str,
-                 eager: bool = True) -> tuple[list[LayerPlan], Cost]:
+                 eager: bool = True, beats: int = 1) -> tuple[list[LayerPlan], Cost]:
     """The plan of each layer, with an array for each group, and their cost. Of several groups the slowest one gets the
     next multipliers, again and again.
 
     Parameters:
         objective: see `circulant.hw.plan.shared.candidates.figures`.
         eager: see `Sharing`.
+        beats: see `circulant.hw.plan.shared.candidates.candidates`.
 
     Raises:
         Refusal: when the multipliers are too few for one lane of each group.
     """
-    ladders = [useful(list(candidates(group, levels))) for group in groups]
+    tried = [list(candidates(group, levels, beats)) for group in groups]
+    ladders = [useful(each) for each in tried]
     shape = 1, len(ladders), max(map(len, ladders))
     costs, cycles = np.full(shape, FULL), np.zeros(shape, np.int64)
     for n, each in enumerate(ladders):
@@ -68,8 +70,8 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, obje
     ways: list[Iterator[list[LayerPlan]]] = []
     for n, (group, rung) in enumerate(zip(groups, rungs, strict=True)):
         budget = rung.multipliers + (int(left[0]) if n == slowest else 0)
-        found = [each for each in candidates(group, levels) if each.multipliers <= budget
-                 and (each.elements == group.k or each.multipliers + each.elements * sum(
+        found = [each for each in tried[n] if each.multipliers <= budget
+                 and (each.elements >= group.k or each.multipliers + each.elements * sum(
                      map(element_multiplications, group.layers)) > budget)]  # Twice the elements do not fit, too.
         ways.append(_group_plans(group, found, budget, objective=objective, eager=eager))
     plans, cost = _steady((list(chain(*each)) for each in zip(*ways, strict=False)), objective,

@@ -12,7 +12,15 @@ from circulant.hw.array.schedules.either import Either
 from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.split_rows import SplitRows, SplitShape
 from circulant.hw.layers.cell import cells_of
-from circulant.hw.plan.layer_plan import array_shapes, element_multiplications, narrow
+from circulant.hw.plan.layer_plan import (
+    CHAINS,
+    WIDE,
+    array_shapes,
+    element_multiplications,
+    narrow,
+    units,
+    wide_shapes,
+)
 from circulant.hw.plan.shared.groups import Group
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.stages import Stage
@@ -62,21 +70,27 @@ def least_shared(groups: Sequence[Group], levels: int) -> int:
     return sum(min(each.multipliers for each in candidates(group, levels)) for group in groups)
 
 
-def candidates(group: Group, levels: int) -> Iterator[Candidate]:
-    """Arrays and pointwise units, with estimates. Interleaved streams do not wait for their state."""
+def candidates(group: Group, levels: int, beats: int = 1) -> Iterator[Candidate]:
+    """Arrays and pointwise units, with estimates. Interleaved streams do not wait for their state.
+
+    Parameters:
+        beats: blocks that a layer alone may give at once, at the most.
+    """
+    beats = beats if group.streams == len(group.layers) == 1 else 1
     layers, k = group.layers, group.k
     each = [matrices_of(layer) for layer in layers]
     element = sum(map(element_multiplications, layers))
     found = [matrix for some in each for matrix in some]
-    shapes = array_shapes(found, levels, uneven=True)
+    shapes = array_shapes(found, levels, uneven=True, chains=CHAINS if beats == 1 else WIDE)
     abreast = _abreast_shapes(layers, levels) if group.streams == 1 else ()
     halved = _split_shapes(layers[0], levels) if group.streams == len(layers) == 1 else ()
-    for shape, wanted in _forms(narrow(found, (*shapes, *abreast, *halved)), group):
+    wide = wide_shapes(layers[0], narrow(found, (*shapes, *abreast, *halved)), beats)
+    for shape, wanted in _forms(wide, group):
         forms = [cast("type[Either]", schedule_of(some, shape, wanted)) for some in each]
         issues = [(form.estimate(some, shape, late=False), form.estimate(some, shape, late=True))
                   for form, some in zip(forms, each, strict=True)]
-        for elements in (2 ** n for n in range(k.bit_length())):
-            ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
+        for elements in units(k, shape):
+            ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements, shape)) for layer in layers]
             alone = max(busy if group.streams > 1 else way + max(late, busy)
                         for (way, busy), (_, late) in zip(ways, issues, strict=True))
             latency = sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True))
@@ -92,7 +106,7 @@ def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArraySh
     for shape in shapes:
         if not shape.shared:
             yield shape, EitherFirst
-        if alone and Adjacent.serves(found, shape):
+        if alone and Adjacent.serves(found, shape) and not found[0].inputs % shape.gives:
             yield shape, Adjacent
 
 
@@ -124,7 +138,7 @@ def _split_shapes(layer: Simple, levels: int) -> Iterator[ArrayShape]:
                     yield shape
 
 
-def _busy(layer: Stage, k: int, elements: int) -> int:
+def _busy(layer: Stage, k: int, elements: int, shape: ArrayShape) -> int:
     """Cycles of the pointwise unit, or of rows that leave."""
     size = getattr(layer, "hidden", layer.outputs)
-    return -(-size // k) * (k // elements if cells_of(layer) else 1)
+    return -(-size // k) * k // elements if cells_of(layer) else -(-size // k // shape.gives)

@@ -47,7 +47,8 @@ def _completed(program: Program) -> list[tuple[int, list[int]]]:
         for row in range(shape.rows):
             index, at = program.row_of(number, row)
             kinds = len(program.matrices[index].kinds)
-            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1 and not row % shape.gives:
+            beside = row // program.matrices[index].gates % shape.gives
+            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1 and not beside:
                 found.append(rows + row // shape.chains)
         made.append((stage, found))
     return made
@@ -136,7 +137,7 @@ class SharedLayer:
         commands, self._input_ends = program.commands, program.last_reader
         late = program.sequences[3:] or commands[:2]
         self._issues = [[late[AHEAD], *commands[MAIN:]], [commands[AHEAD], late[MAIN], commands[SECOND]]]
-        self._units = stages(layer, elements, shape.levels)
+        self._units, self._beside = stages(layer, elements, shape), shape.gives
         self._longest_first = sorted(range(len(self._units)), key=lambda n: (-self._units[n].latency, -n))
         self.x_blocks, self.blocks = -(-layer.inputs // self.k), -(-layer.outputs // self.gives)
         self._head = program.inputs
@@ -208,8 +209,9 @@ class SharedLayer:
         if not self._own.events or self._own.events[0][0] != self._now:
             return False
         second = self._own.events[0][1]
-        bank = (self._own_at[1] if second else self._head + self._own_at[0]) % self._columns
-        return bank == self._came % self._columns
+        at = self._own_at[second] * self._beside
+        bank = (at if second else self._head + at) % self._columns
+        return bank // self._beside == self._came % self._columns // self._beside
 
     @property
     def asks(self) -> bool:
@@ -316,8 +318,8 @@ class SharedLayer:
 
     def _dispatch(self, accepted: int, ended: int, fetched: bool, skips: bool, gone: bool) -> None:
         """The registers of the dispatch."""
-        starts = self._commands.edge(accepted, ended, state=self._have[0] >= self._sizes[0], inputs=self._inputs,
-                                     gone=gone)
+        starts = self._commands.edge(accepted, ended, state=self._have[0] >= self._sizes[0] * self._beside,
+                                     inputs=self._inputs, gone=gone)
         n, skipped = 2 if starts else 1, self.blocks * skips
         self._fits = (self._promised - self.leaves - skipped <= self._room - n * self.blocks
                       and self._unfetched - fetched <= 2 - n)
@@ -339,7 +341,7 @@ class SharedLayer:
         soon = self._soon.get(cycle)
         if soon is not None:
             self.still = 0
-            self._have[soon] += 1
+            self._have[soon] += self._beside
         self._held += self.accepts
         if written:
             self._have[2] += self._aside
@@ -351,7 +353,7 @@ class SharedLayer:
             self._inputs -= 1
             self._have[2] -= self.x_blocks * self._aside
         if ended == SECOND or (ended == MAIN and not self._zero):
-            self._have[VECTORS[ended]] -= self._sizes[VECTORS[ended]]
+            self._have[VECTORS[ended]] -= self._sizes[VECTORS[ended]] * self._beside
 
     def _give(self, cycle: int) -> tuple[bool, bool]:
         """Blocks from the units back to the banks; whether one goes to the queue, and whether a step ends with it."""
