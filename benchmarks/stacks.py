@@ -87,7 +87,7 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
 
 def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, papers: bool = False,
             multipliers: int = 2760, levels: int = 4, objective: str = "throughput", streams: int = 1,
-            simulate: bool = True, steps: int = STEPS,
+            beat_blocks: int = 1, simulate: bool = True, steps: int = STEPS,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of each stack and block size, and a table.
 
@@ -95,7 +95,7 @@ def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, pape
         shapes: numbers of `SHAPES`, from 1; all where there are none.
         papers: `PAPERS` in place of `SHAPES`.
         levels: of logic between two registers.
-        objective, streams: see `circulant.hw.generate`.
+        objective, streams, beat_blocks: see `circulant.hw.generate`.
         simulate: whether designs are generated, built and simulated, or planned only.
         steps: of each of the two sequences that are played; where steps are long and short by turns, four turns of them
             at the least.
@@ -106,7 +106,7 @@ def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, pape
             title = f"{shape.title}, k = {block}" + (f", {streams} streams" if streams > 1 else "")
             note(title)
             stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels, objective=objective,
-                                         streams=streams, steps=steps if simulate else 0))
+                                         streams=streams, beat_blocks=beat_blocks, steps=steps if simulate else 0))
             table[title] = _line(found)
     return {"benchmark": "stacks", "table": table, "multipliers": multipliers, "levels": levels, "objective": objective,
             "stacks": stacks}
@@ -137,9 +137,10 @@ def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective:
 
 
 def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str, streams: int,
-           steps: int) -> dict[str, Any]:
+           beat_blocks: int, steps: int) -> dict[str, Any]:
     made = network(shape, block)
-    chosen: dict[str, Any] = {"levels": levels, "objective": objective, "streams": streams}
+    chosen: dict[str, Any] = {"levels": levels, "objective": objective, "streams": streams,
+                              "beat_blocks": beat_blocks}
     with unelaborated():
         plans = plan(made, multipliers, **chosen)
         late = sample_latencies(made, plans, Top(made, plans).blocks)

@@ -114,8 +114,8 @@ class Hardware(Table):
     levels: int = key(4, "largest number of logic levels between two registers of recurrent and fully connected "
                       "layers; more levels shorten a step and slow the clock, see synthesis.md", low=4, high=12)
     beat_blocks: int = key(1, "most blocks that streams and ports carry in a cycle, 1, 2, 4, 8 or 16: more of them "
-                           "shorten period and latency of wide fully connected layers with an array each", low=1,
-                           high=16, zero="the best of them")
+                           "shorten period and latency of wide fully connected layers with an array each and of cells",
+                           low=1, high=16, zero="the best of them")
     clock_mhz: int = key(0, "target clock on the device; the levels follow from it", low=1, high=1000, zero="any")
     reloadable: bool = key(False, "add a port that exchanges weights, and saves and restores states, at run time; see "
                            "reload.md")

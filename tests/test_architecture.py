@@ -338,7 +338,7 @@ LINES = {
     "circulant": 10_400,
     "training": 14_790,
     "sim": 17_570,
-    "hw": 24_160,
+    "hw": 24_280,
     "boards": 7_500,
     "benchmarks": 9_550,
     "examples": 1_300,
@@ -364,7 +364,7 @@ def test_the_size_is_within_its_budget():
 
 
 def test_what_is_beyond_its_budget_is_named():
-    assert beyond({"sim": 2, "hw": 21_230}, {"sim": 1_002, "hw": 24_160, "new": 1}) == [
+    assert beyond({"sim": 2, "hw": 21_230}, {"sim": 1_002, "hw": 21_230, "new": 1}) == [
         f"{what}: take out what serves nobody, or raise the budget and say why in the commit"
         for what in ("sim has 1,002, its budget is 2", "new has 1, its budget is 0")]
 

@@ -73,6 +73,7 @@ def _chips(path: str | None, **options: Any) -> None:
 @click.option("--objective", type=click.Choice(["throughput", "auto", "latency", "area"]), default="throughput",
               show_default=True, help="An array for each layer, one for all, or whichever is better.")
 @click.option("--streams", default=1, show_default=True, help="Interleaved sequences.")
+@click.option("--beats", "beat_blocks", default=1, show_default=True, help="Blocks a cycle; 0: the best.")
 @click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
 @click.option("--steps", default=stacks.STEPS, show_default=True, help="Of each sequence that is played.")
 @click.option("--chart", is_flag=True, help="Only draw when each layer has the array that they share.")
