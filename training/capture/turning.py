@@ -101,7 +101,7 @@ def _columns_first(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:
     if not wanted:
         return graph
     made += [_exchanged(node) for node in images.values()]
-    notes.update(dict.fromkeys((name for name, node in images.items() if hasattr(node, "weight")),
+    notes.update(dict.fromkeys((name for name, node in images.items() if hasattr(node, "bias")),
                                "with rows and columns exchanged"))
     return graph.having(*made)
 
