@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.blocks import BlockCirculant
 
-__all__ = ["Add", "Blend", "CausalConv", "Constant", "Conv", "Decay", "Depthwise", "Function", "Graph",
-           "Input", "Linear", "Matrix", "Maximum", "Minimum", "Move", "Multiply", "Node", "Norm", "Output", "Pair",
-           "Pool", "Recurrent", "Reduce", "Scale", "Softmax", "Subtract"]
+__all__ = ["Add", "Blend", "CausalConv", "CausalDepthwise", "Constant", "Conv", "Decay", "Depthwise", "Function",
+           "Graph", "Input", "Linear", "Matrix", "Maximum", "Minimum", "Move", "Multiply", "Node", "Norm", "Output",
+           "Pair", "Pool", "Recurrent", "Reduce", "Scale", "Softmax", "Subtract"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -120,6 +120,16 @@ class CausalConv(Matrix):
     """A matrix for each of several steps up to the newest; the channels are axis 1, the steps axis 2."""
 
     dilation: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CausalDepthwise(Node):
+    """A weight (taps, channels) for each channel of several steps up to the newest; axes as of `CausalConv`."""
+
+    weight: Tensor
+    bias: Tensor
+    dilation: int
+    relu: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

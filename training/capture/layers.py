@@ -12,6 +12,7 @@ from circulant.training.capture.call import HIDDEN, Call, Unsupported, Value
 from circulant.training.capture.graph import (
     Blend,
     CausalConv,
+    CausalDepthwise,
     Conv,
     Decay,
     Depthwise,
@@ -105,6 +106,10 @@ def _causal(call: Call, source: Value) -> Value:
     if source.count != (module.kernel_size[0] - 1) * module.dilation[0]:
         raise Unsupported(f"it must have as many zeros in front of it as it reaches back, "
                           f"{(module.kernel_size[0] - 1) * module.dilation[0]}, not {source.count}; pad by that")
+    if module.groups == module.in_channels == module.out_channels > 1 and _grid(module) is None:
+        weight = module.weight.detach().flatten(1).T
+        return call.emit(CausalDepthwise, (source.before,), 0, weight=weight, bias=_bias(module, weight),
+                         dilation=module.dilation[0])
     return call.emit(CausalConv, (source.before,), 0, **_weights(module), dilation=module.dilation[0])
 
 

@@ -22,6 +22,7 @@ from circulant.sim.kinds.over_time import FloatOverTime
 from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.kinds.product import FloatProduct
 from circulant.sim.kinds.scale import FloatScale
+from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.kinds.spiral import FloatSpiral
 from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.real.float_model import Stage
@@ -232,6 +233,30 @@ def _(node: neutral.CausalConv, to: Builder) -> Stream | None:
         order=np.arange(constraint.rows * steps).reshape(constraint.rows, steps).T.reshape(-1))
     to.note_grid(made.name, {k}, product=node.grid)
     return made
+
+
+@lowered.register
+def _(node: neutral.CausalDepthwise, to: Builder) -> Stream | None:
+    """The newest and earlier vectors side by side, a factor for each value, and the sum of the taps."""
+    source = to.steps(node)
+    if source is None:
+        return None
+    steps, (taps, size), weight, bias = source.form.shape[0], node.weight.shape, as_numpy(node.weight), as_numpy(
+        node.bias)
+    every, one = (Form.of(Flow(values, sequence=True), steps) for values in (taps * size, size))
+    past = to.give(node.name, "taps", source, lambda name, flow: FloatTaps(
+        name, size, taps, node.dilation, size), every, path=f"{node.name}_taps")
+    scaled = to.give(node.name, "scale", past, lambda name, flow: FloatScale(
+        name, taps * size, weight.reshape(-1), np.append(np.zeros((taps - 1) * size), bias)), every,
+        path=f"{node.name}_scale")
+    first, *others = (to.give(node.name, "range", scaled, partial(_tap, n, taps * size, size), one,
+                              path=f"{node.name}_tap") for n in range(taps))
+    return to.give(node.name, "conv", first, lambda name, flow: FloatAdd(name, size, taps, relu=node.relu), one,
+                   order=np.arange(size * steps).reshape(size, steps).T.reshape(-1), others=tuple(others))
+
+
+def _tap(number: int, inputs: int, size: int, name: str, flow: Flow) -> Stage:
+    return FloatSlice(name, inputs, number * size, size)
 
 
 @lowered.register

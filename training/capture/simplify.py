@@ -22,7 +22,7 @@ ROWS = Linear, neutral.Conv, neutral.CausalConv
 CHANNELS = (neutral.Depthwise,)
 """Layers of weights for each channel, which a scale behind them can be part of, too."""
 
-RECTIFIED = Linear, neutral.Conv, neutral.Depthwise, neutral.CausalConv, Scale, neutral.Pair
+RECTIFIED = (Linear, neutral.Conv, neutral.Depthwise, neutral.CausalConv, neutral.CausalDepthwise, Scale, neutral.Pair)
 """Nodes that a ReLU behind them becomes part of."""
 
 

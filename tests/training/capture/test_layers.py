@@ -7,9 +7,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from circulant.hw import generate
+from circulant.sim.cosim import icarus
 from circulant.sim.error.error_bound import error_bound
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
+from circulant.training import export
 from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
 from circulant.training.capture.lowering import lower, missing
@@ -45,6 +48,17 @@ def test_causal_convolutions_are_taps_and_a_linear_layer(k):
     wanted = model(torch.from_numpy(x)).detach().numpy()
     assert np.allclose(made.run(x), wanted, atol=1e-9)
     assert np.abs(quantize(made, x).run(x).real - wanted).max() < 0.02
+
+
+def test_a_causal_depthwise_convolution_is_taps_times_factors_summed_up(tmp_path):
+    torch.manual_seed(0)
+    model = Net(lambda m, x: m.out(torch.relu(m.conv(F.pad(x.transpose(1, 2), (4, 0)))).transpose(1, 2)),
+                conv=nn.Conv1d(4, 4, 3, dilation=2, groups=4), out=nn.Linear(4, 2)).eval()
+    network, x = export(model, torch.randn(8, 7, 4)), torch.randn(3, 11, 4)
+    assert [layer.kind for layer in network.layers] == ["taps", "scale", "slice", "slice", "slice", "add", "linear"]
+    assert np.abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 2e-3
+    generate(network, multipliers=24).write(tmp_path)
+    assert icarus.run(tmp_path, network.vectors(x.numpy())).mismatches == 0
 
 
 def test_channels_first_become_steps():
