@@ -95,6 +95,8 @@ class Quantization(Table):
                                 "of the fine-tuning; see faults.md", low=1e-9, high=0.5, zero="none")
     finetune_clip: int = key(0, "bits by which the fine-tuning cuts the range of the weights, so that a flipped bit is "
                              "less; their step is as many bits finer", low=1, high=6, zero="none")
+    finetune_labels: float = key(0.0, "share of the labels in the loss of the fine-tuning; the rest is the distance "
+                                 "from the outputs before it", low=0, high=1)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
 from circulant.sim.files.writing import atomic_bytes
 
-FAULTS = ("blocks", "protection", "voltage", "registers", "noise", "circuits")
+FAULTS = ("blocks", "columns", "noise", "protection", "voltage", "registers", "circuits")
 """Parts of the benchmark of faults."""
 
 main.add_command(campaign.command)

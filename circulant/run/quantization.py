@@ -103,9 +103,9 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
                                                       ports=_ports(table["dsp"])))
         picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), data, table)
         bits = picked.widths
-    if not table["finetune_epochs"] and (table["finetune_noise"] or table["finetune_clip"]):
-        raise Refusal("quantization.finetune_noise and finetune_clip need a fine-tuning that they act on, but "
-                      "quantization.finetune_epochs is 0; give it epochs, or leave them out")
+    if not table["finetune_epochs"] and any(table[f"finetune_{each}"] for each in ("noise", "clip", "labels")):
+        raise Refusal("quantization.finetune_noise, finetune_clip and finetune_labels need a fine-tuning that they act "
+                      "on, but quantization.finetune_epochs is 0; give it epochs, or leave them out")
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
         vectors = {path for layer in network.layers for path in factors(layer)}
@@ -115,7 +115,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         tuned = {"before": score(network, data)}
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
-            rate=table["finetune_rate"], noise=table["finetune_noise"],
+            rate=table["finetune_rate"], noise=table["finetune_noise"], labels=table["finetune_labels"],
             progress=lambda phase, epoch, epochs, metrics: show(
                 PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, "
                 f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))

@@ -27,7 +27,7 @@ SEEDS = {"joint": 4, "finetune": 5}
 
 def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, epochs: int, joint_epochs: int = 0,
              test: Given | None = None, task: Task | None = None, settings: TrainingSettings | None = None,
-             rate: float = 1e-3, noise: float = 0.0, progress: Show | None = None) -> nn.Module:
+             rate: float = 1e-3, noise: float = 0.0, labels: float = 0.0, progress: Show | None = None) -> nn.Module:
     """A copy of a trained model whose weights are integers of the formats, as good as training makes them.
 
     Parameters:
@@ -39,6 +39,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
         epochs: of training inside the set, straight through the rounding.
         noise: the probability with which each bit of the weights is flipped in each forward pass of these epochs.
         task: of the metric; None for that of the data set. The loss is the distance from the model's outputs.
+        labels: the share of the task's own loss in it.
         settings: batch, optimizer, ρ and the rest; the learning rate of both phases is ``rate``.
 
     Returns:
@@ -49,7 +50,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
     """
     s = settings or TrainingSettings()
     read = samples(data, test, task=task.kind if task else None, seed=s.seed, batch=s.batch_size)
-    distilled = DistillationTask(task or task_of(read), model)
+    distilled = DistillationTask(task or task_of(read), model, weight=1 - labels)
     sizes = block_sizes(model)
 
     def run(phase: str, phase_model: nn.Module, count: int, admm: Admm | None = None) -> None:

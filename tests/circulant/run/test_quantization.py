@@ -244,9 +244,21 @@ def test_noise_in_the_fine_tuning_makes_flipped_bits_cost_less():
         assert (other.form.width, other.form.frac) == (one.form.width, one.form.frac + 1), path
 
 
-@pytest.mark.parametrize("key", ["finetune_noise", "finetune_clip"])
+def test_labels_in_the_fine_tuning_mend_what_the_model_does_wrong():
+    model, data = classified()
+    data = replace(data, train_y=(data.train_y + 1) % 3, test_y=(data.test_y + 1) % 3)
+
+    def right(labels):
+        own = TABLE | {"finetune_epochs": 30, "finetune_rate": 0.01, "finetune_labels": labels}
+        network = quantization.golden(model, data, own, settings=training.TrainingSettings(batch_size=10)).network
+        return (network.run_integers(network.integers(data.test_x)).argmax(-1) == data.test_y).mean()
+
+    assert right(0.9) > right(0.0) + 0.3
+
+
+@pytest.mark.parametrize("key", ["finetune_noise", "finetune_clip", "finetune_labels"])
 def test_noise_without_a_fine_tuning_is_refused(key):
     model, data = classified()
-    with pytest.raises(Refusal, match=r"finetune_noise and finetune_clip need a fine-tuning that they act on, but "
-                       r"quantization\.finetune_epochs is 0; give it epochs, or leave them out"):
+    with pytest.raises(Refusal, match=r"finetune_noise, finetune_clip and finetune_labels need a fine-tuning that they "
+                       r"act on, but quantization\.finetune_epochs is 0; give it epochs, or leave them out"):
         quantization.golden(model, data, TABLE | {key: 1})
