@@ -130,8 +130,9 @@ class Hardware(Table):
                            "the data; see synthesis.md. none: each product has a block of its own",
                            choices=("none", "27x18", "25x18"))
     protection: str = key("none", "check bits of the memories of weights, biases and programs, see faults.md. parity: "
-                          "a wrong bit is flagged; secded: it is put right, and two are flagged",
-                          choices=("none", "parity", "secded"))
+                          "a wrong bit is flagged; secded: it is put right, and two are flagged; scrub: and it is "
+                          "written right",
+                          choices=("none", "parity", "secded", "scrub"))
     library: str = key("none", "standard cells to which `circulant asic` maps the design, and a sweep every point, for "
                        "its area, clock and energy; see sweep.md", choices=("none", *known()))
     bus: str = key("none", "add a wrapper with registers for a host, which also reach the port of a reloadable "

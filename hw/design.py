@@ -153,8 +153,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             ASICs whose clock gates then stop their clock; results and cycles are the same. See docs/asic.md.
         dsp_packing: "27x18" or "25x18": two products of narrow weights with one value of the data are made in a DSP
             block with such ports, where their widths allow it; results and cycles are the same. See docs/synthesis.md.
-        protection: "parity" or "secded": memories of weights, biases and programs have check bits, and ports say that a
-            wrong word was read; cycles are the same. See docs/faults.md.
+        protection: "parity", "secded" or "scrub": memories of weights, biases and programs have check bits, and ports
+            say that a wrong word was read; cycles are the same. See docs/faults.md.
         beat_blocks: blocks that streams and ports carry in a cycle at the most, 1, 2, 4, 8 or 16, where layers have an
             array each; 0 for the best of them. More of them take more transforms, and shorten the period and the
             latency of wide fully connected layers.
@@ -184,9 +184,6 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
                       f"{network.name!r} has {len(network.inputs)} and {len(network.outputs)}; set hardware.bus to "
                       "'none'")
     check_protection(protection)
-    if protection != "none" and reloadable:
-        raise Refusal(f"hardware.protection = {protection!r} needs fixed memories, but those of a reloadable design "
-                      "are written without check bits; set it to 'none', or hardware.reloadable to false")
     prefixes(network)
     fixed = [layer for layer in network.stages if not loadable(layer)]
     if reloadable and fixed:

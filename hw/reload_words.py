@@ -1,7 +1,7 @@
 """Another network for a design that stands: the words of its memories, and where they go."""
 from pathlib import Path
 
-from circulant.hw.array.plans import rebound
+from circulant.hw.array.plans import rebound, with_protection
 from circulant.hw.design import Design
 from circulant.hw.planner import plan
 from circulant.hw.stream.pipeline import LEVELS
@@ -43,6 +43,7 @@ def writes_for(folder: str | Path, network: Network, other: Network, *, multipli
     folder = Path(folder)
     manifest = read(folder)
     plans = plan(network, multipliers, streams=streams, levels=levels, objective=manifest["objective"], reloadable=True)
+    plans = with_protection(plans, manifest.get("protection", "none"))
     design = Design(network, plans, "", {}, manifest)
     texts = {name: text.encode() for name, text in images(network, design.plans).items()}
     if manifest["network"] != network.hash or hashes(texts) != {name: manifest["files"][name]

@@ -35,7 +35,7 @@ def deep(seed):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    design = generate(deep(3), multipliers=90, streams=2, reloadable=True, objective="throughput")
+    design = generate(deep(3), multipliers=90, streams=2, reloadable=True, objective="throughput", protection="scrub")
     return design, design.write(tmp_path_factory.mktemp("reloadable") / "design")
 
 

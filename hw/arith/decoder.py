@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.emit.target import Platform, instances
+from circulant.hw.emit.target import Platform, Rom, instances
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.arith.codes import Code
 
@@ -27,11 +27,13 @@ class Decoder(wiring.Component):
         o: what is taken for the word.
         corrected: a wrong bit was put right, be it a check bit.
         uncorrected: wrong bits were seen, and ``o`` is as it was read.
+        right: of "scrub", the word with its check bits, a wrong bit put right.
     """
 
     def __init__(self, width: int, protection: str) -> None:
         self._code = Code(width, protection)
-        super().__init__({"i": In(self._code.bits), "o": Out(width), "corrected": Out(1), "uncorrected": Out(1)})
+        super().__init__({"i": In(self._code.bits), "o": Out(width), "corrected": Out(1), "uncorrected": Out(1),
+                          **({"right": Out(self._code.bits)} if protection == "scrub" else {})})
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -48,6 +50,10 @@ class Decoder(wiring.Component):
             wrong = Signal(len(columns), name=f"wrong_{n}")
             m.d.comb += [wrong.eq(Cat(syndrome == column for column in columns)),
                          self.o[its.start:its.stop].eq(self.i[its.start:its.stop] ^ wrong[:len(its)])]
+            if code.kind == "scrub":
+                m.d.comb += [self.right[its.start:its.stop].eq(self.o[its.start:its.stop]),
+                             self.right[checks.start:checks.stop].eq(
+                                 self.i[checks.start:checks.stop] ^ wrong[len(its):])]
             corrected.append(wrong.any())
             uncorrected.append(syndrome.any() & ~wrong.any())
         m.d.comb += [self.corrected.eq(Cat(corrected).any() if corrected else Const(0)),
@@ -91,20 +97,22 @@ class Watch:
     def __init__(self, m: Module, platform: Platform, protection: str) -> None:
         self._m, self._platform, self._kind = m, platform, protection
         self._seen: list[Value] = []
-        self.active = protection != "none"
+        self.active, self.scrubs = protection != "none", protection == "scrub"
 
-    def read(self, word: Value, width: int, *, when: Value, name: str) -> Value:
-        """The word that is taken for one that was read.
+    def read(self, rom: Rom, width: int, *, when: Value, name: str) -> Value:
+        """The word that is taken for the one that a memory gives; with "scrub" it is written back if a bit was wrong.
 
         Parameters:
             width: of the word without its check bits.
             when: whether the word counts in this cycle: a memory that nobody reads may give anything.
         """
         if not self.active:
-            return word
+            return rom.data
         (decoder,) = instances(self._m, self._platform, f"{name}_decoder", Decoder, 1, width=width,
                                protection=self._kind)
-        self._m.d.comb += decoder.i.eq(word)
+        self._m.d.comb += decoder.i.eq(rom.data)
+        if rom.scrubbed:
+            self._m.d.comb += [rom.counts.eq(when), rom.wrong.eq(decoder.corrected), rom.right.eq(decoder.right)]
         seen = Signal(FAULTS, name=f"{name}_faults")
         self._m.d.sync += seen.eq(Cat(decoder.corrected & when, decoder.uncorrected & when))
         self._seen.append(seen)

@@ -247,8 +247,9 @@ class LaneArray(wiring.Component):
             taken = unit.w[one] if r in rows.halves and r not in shape.shared else unit.w
             for c in range(shape.columns):
                 image = weight_image(self._name, self._program, r, c)
-                m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
-                word = watch.read(rom.data, bits, when=counts, name=f"weights_{r}_{c}")
+                m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config,
+                                                             scrubbed=watch.scrubs)
+                word = watch.read(rom, bits, when=counts, name=f"weights_{r}_{c}")
                 weights = when(m, word, bits, kept=kept, name=f"weights_{r}_{c}_1", enable=lives.at(1))
                 m.d.comb += [rom.en.eq(1 if enable is None else enable), rom.addr.eq(issue.weight),
                              Value.cast(taken[c]).eq(weights)]

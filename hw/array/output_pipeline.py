@@ -237,11 +237,11 @@ class OutputPipeline(wiring.Component):
         """
         layout, width = route_layout(self._program), self._width * self._fft.k
         image = chain_image(self._name, self._program, self._chain)
-        m.submodules.image = rom = Rom(**image._asdict(), config=self._config)
+        m.submodules.image = rom = Rom(**image._asdict(), config=self._config, scrubbed=watch.scrubs)
         valid, address = asked
         before = int((bool(_scale_bits(self._program)) or watch.active) and there > 1)
         m.d.comb += [rom.en.eq(1), rom.addr.eq(delay(m, address, there - 1 - before, name="address"))]
-        at = delay(m, watch.read(rom.data, chain_width(self._program), name="image", when=watch.later(
+        at = delay(m, watch.read(rom, chain_width(self._program), name="image", when=watch.later(
             valid, there - before, name="counts")), before, name="read")
         word = delay(m, at, late, name="word")
         return data.View(layout, word[width:width + layout.size]), word[:width], at[width + layout.size:]

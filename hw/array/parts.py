@@ -113,7 +113,7 @@ def array_parts(program: Program, *, loadable: bool = False) -> Parts:
     made = Parts(found, [each for each in products if each.copies],
                  [Transform(shape.chains, k, leaving_width)],
                  [Product(pairs, form.word, form.data) for form in forms if form])
-    return made.loadable if loadable else made
+    return made.loadable if loadable or shape.protection == "scrub" else made
 
 
 def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:
@@ -131,7 +131,8 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
             Memory(len(matrix.kinds) * places.banks, k * matrix.product.output.width, 2 * places.depth))
     words = Code(program_word(program).size, program.shape.protection).bits
     fixed = Parts([Memory(1, words, sum(map(len, program.sequences)), writable=False)])
-    return (found.loadable if loadable else found) + fixed
+    scrubbed = program.shape.protection == "scrub"
+    return (found.loadable if loadable else found) + (fixed.loadable if scrubbed else fixed)
 
 
 def engine_images(name: str, program: Program) -> list[Image]:

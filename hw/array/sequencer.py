@@ -171,7 +171,7 @@ class Sequencer(wiring.Component):
         decision waits for a memory; the first two words of a command are known."""
         program, image = self._program, program_image(self._program, self._image)
         words = [word & (1 << self._word.size) - 1 for word in image.words]
-        m.submodules.rom = rom = Rom(**image._asdict())
+        m.submodules.rom = rom = Rom(**image._asdict(), scrubbed=watch.scrubs)
         word, next_word = (Signal(self._word, reset_less=True, name=name) for name in ("word", "next_word"))
         fetch_address = Signal(range(max(2, len(words))) if program.turned else self.issue.weight.shape(),
                                reset_less=True)
@@ -184,7 +184,7 @@ class Sequencer(wiring.Component):
 
         # All of them move on together.
         m.d.comb += [rom.en.eq(accepts | moves), rom.addr.eq(Mux(accepts, thirds, fetch_address))]
-        read = watch.read(rom.data, self._word.size, name="program", when=watch.later(  # Behind the last word is none.
+        read = watch.read(rom, self._word.size, name="program", when=watch.later(  # Behind the last word is none.
             rom.en & (rom.addr < len(words)), 1, name="counts"))
         with m.If(rom.en):
             m.d.sync += [

@@ -236,41 +236,59 @@ class Rom(wiring.Component):
         width: bits of a word.
         image: name of the image, unique in the design.
         config: the port through which the contents can be written; None for contents that are fixed.
+        scrubbed: whether the word that was read last can be written, as soon as it is not read in the same cycle.
 
     Members:
+        counts, wrong, right: of a scrubbed memory, whether the word that was read last counts in this cycle, and then
+            is to become ``right``.
         en: read in this cycle; ``data`` is kept otherwise.
         addr: address of the word to read.
         data: the word that was read last.
     """
 
-    def __init__(self, *, words: Sequence[int], width: int, image: str, config: Windows | None = None) -> None:
+    def __init__(self, *, words: Sequence[int], width: int, image: str, config: Windows | None = None,
+                 scrubbed: bool = False) -> None:
         self._words = [int(word) & ((1 << width) - 1) for word in words]
         self._width = width
         self._image, self._config = image, config
         self._address = max(1, (len(words) - 1).bit_length())
-        super().__init__({"en": In(1), "addr": In(self._address), "data": Out(width)})
+        self.scrubbed = scrubbed
+        super().__init__({"en": In(1), "addr": In(self._address), "data": Out(width),
+                          **({"counts": In(1), "wrong": In(1), "right": In(width)} if scrubbed else {})})
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         # The window through which it can be written.
-        depth, writer = len(self._words), None
+        depth = len(self._words)
+        writer: dict[str, Value] = {}
+        if self._config is not None or self.scrubbed:
+            writer |= {name: Signal(bits, name=name) for name, bits in (
+                ("wen", 1), ("waddr", self._address), ("wdata", self._width))}
         if self._config is not None:
             opening = self._config.claim(self._image, words=depth, width=self._width)
-            writer = {name: Signal(bits, name=name) for name, bits in (
-                ("wen", 1), ("waddr", self._address), ("wdata", self._width))}
             m.d.comb += [writer["wen"].eq(opening.write), writer["waddr"].eq(opening.index),
                          writer["wdata"].eq(opening.word)]
+        if self.scrubbed:  # While the port is open nobody reads.
+            last, waits = Signal(self._address), Signal()
+            again = self.en & (self.addr == last)
+            with m.If(self.en):
+                m.d.sync += last.eq(self.addr)
+            m.d.sync += waits.eq((self.counts | waits) & again)
+            with m.If((self.counts | waits) & self.wrong & ~again):
+                m.d.comb += [writer["wen"].eq(1), writer["waddr"].eq(last), writer["wdata"].eq(self.right)]
 
         # Verilog: an instance that reads the image.
         if isinstance(platform, VerilogTarget):
             profile = platform.profile
-            if writer is None:
+            if not writer:
                 self._fixed(m, platform, profile.pieces(depth, self._width, writable=False))
                 return m
             platform.add_module("circulant_loadable", memory_module(
                 "circulant_loadable", writable=True, said=profile.declared(profile.ram)), outputs=("data",))
             place = profile.place(depth, self._width, writable=False)
             place = "block" if place == "block" else profile.place(depth, self._width)
+            if self.scrubbed:  # Before a reset it may be anything.
+                writer["wen"] = writer["wen"] & ~ResetSignal()
             m.submodules.rom = Instance(
                 "circulant_loadable", p_IMAGE=platform.add_image(self._image, self._words, self._width),
                 p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address, p_STYLE=profile.word(place),
@@ -282,7 +300,7 @@ class Rom(wiring.Component):
         m.submodules.mem = mem = memory.Memory(shape=self._width, depth=depth, init=self._words)
         port = mem.read_port()
         m.d.comb += [port.en.eq(self.en), port.addr.eq(self.addr), self.data.eq(port.data)]
-        if writer is not None:
+        if writer:
             write = mem.write_port()
             m.d.comb += [write.en.eq(writer["wen"]), write.addr.eq(writer["waddr"]), write.data.eq(writer["wdata"])]
         return m

@@ -15,8 +15,8 @@ from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["MOST", "PROTECTIONS", "Bits", "Code", "Decoded", "check_protection"]
 
-PROTECTIONS = ("none", "parity", "secded")
-"""Values of ``hardware.protection``."""
+PROTECTIONS = ("none", "parity", "secded", "scrub")
+"""Values of ``hardware.protection``; "scrub" is SECDED whose memories are written right when a word was read wrong."""
 
 MOST = 64
 """Bits that a group of check bits guards at the most: a syndrome of (72, 64) is two levels of look-up tables with six
@@ -67,6 +67,11 @@ class Code:
     width: int
     kind: str
 
+    @property
+    def corrects(self) -> bool:
+        """Whether a wrong bit of a part is put right."""
+        return self.kind in ("secded", "scrub")
+
     @cached_property
     def parts(self) -> tuple[tuple[range, range, tuple[int, ...]], ...]:
         """The data bits of each part, its check bits, and the columns of both, as numbers."""
@@ -75,7 +80,7 @@ class Code:
         count, begin, check, found = -(-self.width // MOST), 0, self.width, []
         for n in range(count):
             end = self.width * (n + 1) // count
-            columns = _columns(end - begin) if self.kind == "secded" else (1,) * (end - begin)
+            columns = _columns(end - begin) if self.corrects else (1,) * (end - begin)
             checks = max(columns).bit_length()
             found.append((range(begin, end), range(check, check + checks),
                           (*columns, *(1 << row for row in range(checks)))))
@@ -114,7 +119,7 @@ class Code:
             at += len(checks)
             place = {column: bit for bit, column in zip((*its, *checks), columns, strict=True)}
             for n in np.flatnonzero(syndrome).tolist():
-                bit = place.get(int(syndrome[n])) if self.kind == "secded" else None
+                bit = place.get(int(syndrome[n])) if self.corrects else None
                 if bit is not None and bit < self.width:
                     data[n, bit] ^= True
                 (uncorrected if bit is None else corrected)[n] = True

@@ -407,8 +407,8 @@ class Network(Graph):
         Parameters:
             memories: names, or parts of them such as "bias" or "gru"; None: those of all weights.
             kind: "flip", "stuck-at-0" or "stuck-at-1".
-            protection: "parity" or "secded": words have check bits, which can be wrong, too, and what is given is left
-                behind the decoder.
+            protection: "parity", "secded" or "scrub": words have check bits, which can be wrong, too, and what is given
+                is left behind the decoder.
 
         Raises:
             Refusal: when a rate is not from 0 to 1, a memory does not exist, or there are not as many bits.

@@ -144,12 +144,13 @@ class TileConvLayer(wiring.Component):
     def parts(self) -> Parts:
         shape, form = self._shape, self._form
         filters = shape.columns * shape.products
+        written = shape.protection == "scrub"
         return Parts([
             self._lines.memory, queue_memory(self._queue),
             Memory(1, Code((form.output_width + form.spread.bit_length()) * shape.rows, shape.protection).bits,
-                   shape.passes, writable=False),
+                   shape.passes, writable=False, loadable=written),
             Memory(shape.rows, Code(shape.weight_width * filters, shape.protection).bits, len(shape.weights),
-                   writable=False),
+                   writable=False, loadable=written),
         ], [Product(shape.rows * filters, form.data_width, form.weight_width)])
 
     @property
@@ -199,21 +200,21 @@ class TileConvLayer(wiring.Component):
         # The rows with their weights; of several passes those before the last one are kept.
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
         biases, *weights = self.images
-        m.submodules.bias = bias = Rom(**biases._asdict())
-        m.d.comb += [bias.en.eq(1), bias.addr.eq(bias_at)]
         watch, bits = Watch(m, platform, shape.protection), form.spread.bit_length()
+        m.submodules.bias = bias = Rom(**biases._asdict(), scrubbed=watch.scrubs)
+        m.d.comb += [bias.en.eq(1), bias.addr.eq(bias_at)]
         counts = watch.later(lines.issue.valid, 1, name="counts")
-        bias_word = watch.read(bias.data, (form.output_width + bits) * shape.rows, name="bias", when=watch.later(
+        bias_word = watch.read(bias, (form.output_width + bits) * shape.rows, name="bias", when=watch.later(
             ends, form.behind - before, name="bias_counts"))
         known = delay(m, bias_word, before, name="known")
         scales = bias_word[form.output_width * shape.rows:]
         pixels: list[Value] = [Value.cast(0)] * (shape.pixels * layer.outputs)
         for r, row in enumerate(rows):
-            m.submodules[f"weights_{r}"] = rom = Rom(**weights[r]._asdict())
+            m.submodules[f"weights_{r}"] = rom = Rom(**weights[r]._asdict(), scrubbed=watch.scrubs)
             m.d.comb += [
                 rom.en.eq(1), rom.addr.eq(lines.issue.weight), Value.cast(row.x).eq(Value.cast(operands)),
                 Value.cast(row.w).eq(delay(m, watch.read(
-                    rom.data, len(Value.cast(row.w)), when=counts, name=f"weights_{r}"), 2, name=f"weights_{r}")),
+                    rom, len(Value.cast(row.w)), when=counts, name=f"weights_{r}"), 2, name=f"weights_{r}")),
                 row.add.eq(add), row.first.eq(first),
                 row.bias.eq(known.word_select(r, form.output_width).as_signed()),
                 *([row.scale.eq(scales.word_select(r, bits))] if bits else []),

@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from benchmarks.formal import check
 from circulant.hw.arith.decoder import Decoder, Watch, tell, watched, watches
+from circulant.hw.emit.target import Rom
 from circulant.hw.unit import unelaborated
 from circulant.sim.arith.codes import Code
 from tests.hw import simulate
@@ -20,7 +22,7 @@ def decoded(code, words):
 
 
 @pytest.mark.parametrize(("width", "kind"), [
-    (8, "secded"), (64, "secded"), (130, "secded"), (16, "parity"), (65, "parity")])
+    (8, "secded"), (16, "scrub"), (64, "secded"), (130, "secded"), (16, "parity"), (65, "parity")])
 def test_the_circuit_equals_the_code(width, kind):
     code, rng = Code(width, kind), np.random.default_rng(0)
     sets = [(), *((bit,) for bit in range(code.bits)), *map(tuple, rng.integers(0, code.bits, (60, 2))),
@@ -44,15 +46,15 @@ class Flips(wiring.Component):
     """
 
     def __init__(self, width, faulty=False):
-        self.code, self.faulty = Code(width, "secded"), faulty
+        self.code, self.faulty = Code(width, "scrub"), faulty
         place = range(self.code.bits)
         super().__init__({"word": In(width), "first": In(place), "second": In(place), "flips": In(range(3)),
-                          **{f"ok_{name}": Out(1) for name in ("none", "one", "two")}})
+                          **{f"ok_{name}": Out(1) for name in ("none", "one", "two", "right")}})
 
     def elaborate(self, platform):
         m = Module()
         code = self.code
-        m.submodules.decoder = decoder = Decoder(code.width, "secded")
+        m.submodules.decoder = decoder = Decoder(code.width, "scrub")
         if self.faulty:
             data, checks, columns = code.parts[0]
             assert decoder._code.rows  # Of the syndrome, which stay.
@@ -67,7 +69,8 @@ class Flips(wiring.Component):
             self.ok_none.eq((self.flips != 0) | right & ~decoder.corrected & ~decoder.uncorrected),
             self.ok_one.eq((self.flips != 1) | ~here | right & decoder.corrected & ~decoder.uncorrected),
             self.ok_two.eq((self.flips != 2) | ~here | (self.second >= code.bits) | (self.first == self.second)
-                           | decoder.uncorrected & ~decoder.corrected)]
+                           | decoder.uncorrected & ~decoder.corrected),
+            self.ok_right.eq((self.flips > 1) | (decoder.right == coded))]
         return m
 
 
@@ -90,7 +93,8 @@ class Reader(wiring.Component):
         m = Module()
         watch = Watch(m, platform, self.protection)
         for word, data in ((self.first, self.data), (self.second, self.other)):
-            m.d.comb += data.eq(watch.read(word, 32, when=self.when, name=f"memory_{data.name}"))
+            rom = SimpleNamespace(data=word, scrubbed=False)
+            m.d.comb += data.eq(watch.read(rom, 32, when=self.when, name=f"memory_{data.name}"))
         watch.tell(self)
         return m
 
@@ -103,6 +107,36 @@ def test_what_is_read_counts_when_it_does():
         "when": [1, 1, 1, 0, 1, 1]})
     assert out["data"][:3] == [77, 77, 77 ^ 12]
     assert out["faults"] == [0, 0, 0, 1, 3, 0]
+
+
+class Scrubbed(wiring.Component):
+    """A protected memory whose second word has a wrong bit, and third word two."""
+
+    def __init__(self):
+        self.code = Code(8, "scrub")
+        super().__init__({"addr": In(2), "when": In(1), "data": Out(8), "raw": Out(self.code.bits), **watched("scrub")})
+
+    def elaborate(self, platform):
+        m = Module()
+        words = [self.code.encode(number) for number in (7, 77, 177)]
+        m.submodules.rom = rom = Rom(words=[words[0], words[1] ^ 4, words[2] ^ 9], width=self.code.bits, image="words",
+                                     scrubbed=True)
+        watch = Watch(m, platform, "scrub")
+        m.d.comb += [rom.en.eq(1), rom.addr.eq(self.addr), self.raw.eq(rom.data),
+                     self.data.eq(watch.read(rom, 8, when=self.when, name="words"))]
+        watch.tell(self)
+        return m
+
+
+def test_a_wrong_bit_is_written_right_where_its_word_counts():
+    out = simulate.trace(Scrubbed(), {
+        "addr": [1, 0, 1, 1, 0, 1, 2, 2, 0, 0], "when": [0, 0, 0, 1, 0, 0, 1, 1, 1, 1]})
+    code = Code(8, "scrub")
+    right, two = code.encode(77), code.encode(177) ^ 9
+    assert out["raw"][1:] == [right ^ 4, code.encode(7), right ^ 4, right ^ 4, code.encode(7), right, two, two,
+                              code.encode(7)]
+    assert out["data"][1:7] == [77, 7, 77, 77, 7, 77]
+    assert out["faults"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 2], "it counts once, and is written when it is not read again"
 
 
 def test_without_protection_nothing_is_said():

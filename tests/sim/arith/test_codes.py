@@ -59,4 +59,4 @@ def test_parity_sees_every_flip(width):
 def test_protections():
     assert Code(9, "none").bits == 9 and Code(9, "none").encode(300) == 300
     assert refusal(check_protection, "secde") == (
-        "A protection must be one of none, parity, secded, not 'secde'; did you mean 'secded'?")
+        "A protection must be one of none, parity, secded, scrub, not 'secde'; did you mean 'secded'?")
