@@ -38,8 +38,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
             the hard projection into it.
         epochs: of training inside the set, straight through the rounding.
         noise: the probability with which each bit of the weights is flipped in each forward pass of these epochs.
-        task: of the metric; None for that of the data set. The loss is the distance from the model's outputs.
-        labels: the share of the task's own loss in it.
+        task: None for that of the data. The loss is the distance from the model's outputs, ``labels`` of it its own.
         settings: batch, optimizer, ρ and the rest; the learning rate of both phases is ``rate``.
 
     Returns:
