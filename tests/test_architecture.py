@@ -340,10 +340,10 @@ LINES = {
     "sim": 17_570,
     "hw": 24_280,
     "boards": 7_500,
-    "benchmarks": 9_550,
+    "benchmarks": 9_720,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_490,
+    "tests": 53_560,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
