@@ -50,7 +50,7 @@ class Columns:
 
     @classmethod
     def of(cls, run: Run) -> "Columns":
-        """Of a quantized run."""
+        """The first columns of a quantized run."""
         trained = require(run, "train")
         data = data_of(run, trained, lambda *_: None)
         spectra, table = Network.load(run.folder), run.experiment.tables()["quantization"]

@@ -144,7 +144,7 @@ def _row(curve: Curve) -> str:
 
 
 def _columns(k: int) -> dict[str, dict[str, float]]:
-    """What one flip costs, of the same bits, where memories hold spectra and where they hold first columns."""
+    """The cost of one flip, of the same bits, where memories hold spectra and where they hold first columns."""
     run, plan = _of(k), Plan(singles=SINGLES)
     kept = campaign(run, plan, run.path("faults") / "draws.jsonl")
     each = {"spectra": [draw.score for draw in kept], "first columns": Columns.of(run).scores(plan.drawn())}
