@@ -5,6 +5,7 @@ line `#: WORDS` ends a milestone. `make users` plays the same and looks at what 
 """
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from circulant.boards.asic.cells.catalogue import known
 
-__all__ = ["FILES", "USERS", "environment", "follow", "lacking", "made_wheel", "measure"]
+__all__ = ["FILES", "USERS", "environment", "follow", "lacking", "made_wheel", "measure", "reached"]
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,20 +30,25 @@ USERS = {"classifier": "gestures", "regression": "meter", "onnx": "vibration", "
 LIBRARY = "sky130hd"
 """The standard cells that a user has."""
 
-SECONDS = 1800
+SECONDS = 3600
 """The most that one user may take, on a busy machine."""
+
+TAIL = 10
+"""Lines of the end of what a user who failed saw."""
 
 DATA = Path(os.environ.get("CIRCULANT_DATA") or ROOT.parent / "shared" / "data")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The figures of `measure`: minutes to the installed wheel, and of each user to each milestone; cores, and load."""
+    """The figures of `measure`: minutes to the installed wheel, and of each user to each milestone; why users did not
+    reach their end; cores, and load."""
 
     benchmark: str
     table: Mapping[str, str]
     installed_minutes: float
     minutes: Mapping[str, Mapping[str, float]]
+    failed: Mapping[str, str]
     cores: int
     load: float
 
@@ -99,7 +105,7 @@ def _without_network() -> list[str]:
 
 def follow(user: Path, folder: Path, variables: Mapping[str, str]) -> dict[str, float]:
     """The seconds from the start to each milestone of a user, whose files are copied into an empty folder; the first
-    line that fails ends it.
+    line that fails ends it, and so does its time.
 
     Raises:
         AssertionError: when a line fails, with all that was printed.
@@ -109,18 +115,34 @@ def follow(user: Path, folder: Path, variables: Mapping[str, str]) -> dict[str, 
     lines = (folder / "steps.sh").read_text("utf-8").splitlines()
     script = "\n".join(f"echo $EPOCHREALTIME {line[3:]!r} >> milestones" if line.startswith("#: ") else line
                        for line in ["#: start", *lines])
-    start = time.time()
-    done = subprocess.run([*_without_network(), "bash", "-euo", "pipefail", "-x", "-c", script], cwd=folder,
-                          env={**variables, "CELLS": str(DATA)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=SECONDS)
-    assert done.returncode == 0, f"{user / 'steps.sh'} ended with {done.returncode}:\n{done.stdout}"
-    reached = [line.split(" ", 1) for line in (folder / "milestones").read_text("utf-8").splitlines()]
-    return {words: float(at) - start for at, words in reached[1:]}
+    with (folder / "log").open("w+", encoding="utf-8") as log:
+        process = subprocess.Popen([*_without_network(), "bash", "-euo", "pipefail", "-x", "-c", script], cwd=folder,
+                                   env={**variables, "CELLS": str(DATA)}, stdout=log, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
+        try:
+            ended = f"ended with {process.wait(SECONDS)}"
+        except subprocess.TimeoutExpired:
+            ended = f"did not end within {SECONDS} s"
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        log.seek(0)
+        assert process.returncode == 0, f"{user / 'steps.sh'} {ended}:\n{log.read()}"
+    return reached(folder)
+
+
+def reached(folder: Path) -> dict[str, float]:
+    """The seconds to each milestone of a user in a folder, as far as it came."""
+    (start, _), *lines = [line.split(" ", 1) for line in (folder / "milestones").read_text("utf-8").splitlines()]
+    return {words: float(at) - float(start) for at, words in lines}
 
 
 def measure(names: Iterable[str], note: Callable[[str], None]) -> Measured:
-    """Minutes from an empty folder to each milestone of each user, and to the installed wheel."""
+    """Minutes from an empty folder to each milestone of each user, and to the installed wheel. A user who fails is
+    noted, with what was reached, and the others go on."""
     users: dict[str, dict[str, float]] = {}
+    failed: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="circulant-users-") as scratch:
         start = time.time()
         variables = environment(Path(scratch))
@@ -132,11 +154,17 @@ def measure(names: Iterable[str], note: Callable[[str], None]) -> Measured:
                 continue
             folder = Path(scratch, name)
             folder.mkdir()
-            users[name] = {words: round(seconds / 60, 2)
-                           for words, seconds in follow(FILES / name, folder, variables).items()}
-            note(f"{name}: {max(users[name].values())} min")
+            try:
+                follow(FILES / name, folder, variables)
+            except AssertionError as error:
+                failed[name] = "\n".join([*str(error).splitlines()[:1], *str(error).splitlines()[-TAIL:]])
+            users[name] = {words: round(seconds / 60, 2) for words, seconds in reached(folder).items()}
+            for words, minutes in users[name].items():
+                note(f"{name}: {words}: {minutes} min")
+            if name in failed:
+                note(f"{name}: failed: {failed[name]}")
     table = {f"{name}: {words}": f"{minutes} min" for name, reached in users.items()
              for words, minutes in reached.items()}
     first = {"wheel built and installed": f"{installed / 60:.2f} min"}
     return Measured("users", first | table, installed_minutes=round(installed / 60, 2), minutes=users,
-                    cores=os.cpu_count() or 1, load=os.getloadavg()[2])
+                    failed=failed, cores=os.cpu_count() or 1, load=os.getloadavg()[2])

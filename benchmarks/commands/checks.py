@@ -111,4 +111,7 @@ def _size(path: str | None) -> None:
 @as_json
 def _users(path: str | None, names: tuple[str, ...]) -> None:
     """Users in a fresh environment with the wheel alone, from an empty folder: minutes to each milestone."""
-    show(asdict(users.measure(names, note)), path)
+    figures = users.measure(names, note)
+    show(asdict(figures), path)
+    if figures.failed:
+        raise click.exceptions.Exit(1)
