@@ -118,6 +118,7 @@ class TestBench:
         assert found.returncode == 0
         beats = len(text(folder, "tb_expected.hex").split())
         assert f"PASS: {beats} beats equal the golden model's" in found.stdout
+        assert 1 <= found.stdout.count(f" of {beats} beats, ") <= 20, "a long simulation shows how far it is"
 
     def test_wrong_beat_fails(self, folder):
         lines = text(folder, "tb_expected.hex").split()
