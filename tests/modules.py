@@ -13,15 +13,3 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.run(self, x)
-
-
-class Twins(nn.Module):
-    """Two modules whose names are the same where a point becomes an underscore."""
-
-    def __init__(self):
-        super().__init__()
-        self.a = nn.ModuleDict({"b": nn.Linear(8, 8)})
-        self.a_b = nn.Linear(8, 2)
-
-    def forward(self, x):
-        return self.a_b(self.a["b"](x))

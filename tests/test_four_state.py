@@ -89,14 +89,19 @@ CASES = {  # Layers, shape of a sample, options of `generate`.
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
+def drawn(name):
+    """The network of a case, two samples, and its options."""
     layers, shape, options = CASES[name]
     images = len(shape) == 3
     x = RNG.uniform(-1, 1, (2, *shape))
     made = Model.chain("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(),
                        *([shape] if images else []))
-    network = quantize(made, x, **BITS)
+    return quantize(made, x, **BITS), x, options
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
+    network, x, options = drawn(name)
     design = generate(network, **options, objective="throughput")
     found = icarus.run(design.write(tmp_path / "design"), network.vectors(x), seed=1)
     assert (found.mismatches, found.first) == (0, None)
@@ -113,12 +118,7 @@ GATED = [("the GRU of digits-gru", {"levels": 6}), *(
 
 @pytest.mark.parametrize(("name", "more"), GATED)
 def test_a_network_whose_clocks_stop_equals_golden_from_an_unknown_start(name, more, tmp_path):
-    layers, shape, options = CASES[name]
-    images = len(shape) == 3
-    x = RNG.uniform(-1, 1, (2, *shape))
-    made = Model.chain("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(),
-                       *([shape] if images else []))
-    network = quantize(made, x, **BITS)
+    network, x, options = drawn(name)
     design = generate(network, **options, **more, clock_gating=True, objective="throughput")
     assert design.manifest["clock_gating"] is True
     plain = generate(network, **options, **more, objective="throughput").manifest

@@ -67,6 +67,7 @@ def test_what_is_kept_is_done_and_a_parent_without_weights_is_trained_again(plac
     assert labels(jobs := campaign.plan(*places)) == [("tiny-k8", 0)] and jobs[0].parent is None
 
 
+@pytest.mark.soak
 def test_trainings_run_side_by_side_and_their_records_are_kept_and_packed(places, tmp_path):
     _, runs, kept = places
     said: list[str] = []

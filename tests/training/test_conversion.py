@@ -13,7 +13,6 @@ from circulant.training.capture import inspect, recurrent
 from circulant.training.conversion import export, reference
 from circulant.training.models.models import ModelSettings, build
 from circulant.training.models.sequences import SequenceClassifier, SequenceLabeller
-from tests.modules import Twins
 
 
 class Steps(nn.Module):
@@ -234,6 +233,17 @@ def test_first_columns_are_taken_as_they_are():
     np.testing.assert_array_equal(layer.weight_hh, model.gru.parametrizations.weight_hh_l0.original.detach().numpy())
     assert layer.weight_ih.shape == (3, 2, 1, 8)
     assert reference(classifier(), sequences()).layers[0].weight_ih.shape == (3, 16, 8, 1)
+
+
+class Twins(nn.Module):
+    """Two modules whose names are the same where a point becomes an underscore."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.a_b = nn.ModuleDict({"b": nn.Linear(8, 8)}), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.a_b(self.a["b"](x))
 
 
 def test_names():

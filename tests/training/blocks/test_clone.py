@@ -11,19 +11,24 @@ from circulant.training.blocks.constraint import block_sizes, compress
 from circulant.training.models.models import ModelSettings, build
 
 
-def test_clone_after_a_training_step_is_independent():
-    small = compress(build(ModelSettings(hidden=16), 8, 10), 8)
-    x = torch.rand(4, 5, 8)
-    small(x).sum().backward()
-    before = small(x).detach()
-    twin = clone(small)
+def independent(model, twin, x):
+    """Two equal models, of which neither follows the other."""
+    before = model(x).detach()
     assert torch.equal(twin(x), before)
     with torch.no_grad():
         for parameter in twin.parameters():
             parameter.mul_(2)
     with parametrize.cached():
-        assert torch.equal(small(x), before), "the original must not follow the copy"
+        assert torch.equal(model(x), before), "the original must not follow the copy"
         assert not torch.allclose(twin(x), before), "the copy must not read the original's cached weights"
+
+
+def test_clone_after_a_training_step_is_independent():
+    small = compress(build(ModelSettings(hidden=16), 8, 10), 8)
+    x = torch.rand(4, 5, 8)
+    small(x).sum().backward()
+    twin = clone(small)
+    independent(small, twin, x)
     compress(twin, {"gru": 1, "linear": 1})
     assert block_sizes(twin)["linear.weight"] == 8, "dropping the constraint of a copy must not drop the original's"
 
@@ -42,16 +47,9 @@ def stepped(request):
 
 def test_deepcopy_after_a_forward_pass_is_independent(stepped):
     model, x = stepped
-    before = model(x).detach()
     twin = deepcopy(model)
-    assert torch.equal(twin(x), before)
     assert block_sizes(twin) == block_sizes(model)
-    with torch.no_grad():
-        for parameter in twin.parameters():
-            parameter.mul_(2)
-    with parametrize.cached():
-        assert torch.equal(model(x), before), "the original must not follow the copy"
-        assert not torch.allclose(twin(x), before), "the copy must not read the original's cached weights"
+    independent(model, twin, x)
     assert torch.equal(deepcopy(deepcopy(twin))(x), twin(x)), "copies can be copied"
 
 
