@@ -15,6 +15,7 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.resources import counted
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.arith.codes import Code
 
 __all__ = ["REGISTERS", "foreseen", "logic", "quantities"]
 
@@ -53,7 +54,8 @@ def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, f
     place give in a cycle; ``segments``, words of small fixed tables; ``addresses``, bits of the memories' addresses;
     ``values``, bits of spectra that transforms take in a cycle; ``butterflies``, these times the stages of the
     transform; ``rotations``, twiddle products, bits by bits; ``memories``; ``layers``; ``ports``, those of layers at a
-    shared array, and ``chosen``, bits of the spectra that it chooses from. What is *staged* has a register behind each
+    shared array, and ``chosen``, bits of the spectra that it chooses from; ``corrected`` and ``checked``, bits that
+    decoders of protected memories give in a cycle. What is *staged* has a register behind each
     step of arithmetic, or behind fewer where more levels are allowed.
     """
     steps = max(1, levels // 3)
@@ -66,6 +68,8 @@ def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, f
         found[place] += memory.copies * memory.width
         found["addresses"] += memory.copies * max(1, (memory.depth - 1).bit_length())
         found["segments"] += memory.copies * memory.depth * (place == "logic" and not memory.writable)
+    for copies, width, protection in made.decoders:
+        found["corrected" if Code(width, protection).corrects else "checked"] += copies * width
     for layers_of, width in made.shared:
         found["ports"] += layers_of
         found["chosen"] += (layers_of - 1) * width

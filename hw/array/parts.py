@@ -16,8 +16,8 @@ from circulant.hw.emit.profile import GENERIC, Piece, Profile
 from circulant.hw.stream.pipeline import Queue
 from circulant.sim.arith.codes import Code
 
-__all__ = ["Memory", "Parts", "Product", "Shared", "Transform", "array_parts", "engine_images", "engine_parts",
-           "queue_memory"]
+__all__ = ["Decoders", "Memory", "Parts", "Product", "Shared", "Transform", "array_parts", "engine_images",
+           "engine_parts", "guarded", "queue_memory"]
 
 
 class Memory(NamedTuple):
@@ -65,6 +65,14 @@ class Transform(NamedTuple):
     width: int
 
 
+class Decoders(NamedTuple):
+    """Some decoders of words of so many bits, check bits apart, by a protection."""
+
+    copies: int
+    width: int
+    protection: str
+
+
 class Shared(NamedTuple):
     """An array that layers share: how many they are, and the bits of the spectra that each gives it in a cycle."""
 
@@ -75,13 +83,14 @@ class Shared(NamedTuple):
 @dataclass(frozen=True)
 class Parts:
     """Memories and products of a unit, its transforms, multipliers that make two products each, arrays that layers
-    share."""
+    share, decoders of protected memories."""
 
     memories: list[Memory] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     transforms: list[Transform] = field(default_factory=list)
     pairs: list[Product] = field(default_factory=list)
     shared: list[Shared] = field(default_factory=list)
+    decoders: list[Decoders] = field(default_factory=list)
 
     def __add__(self, other: "Parts") -> "Parts":
         return Parts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
@@ -92,6 +101,15 @@ class Parts:
         return replace(self, memories=[each._replace(loadable=True) for each in self.memories])
 
 
+def guarded(memories: list[Memory], protection: str) -> Parts:
+    """Memories with the check bits of a protection, given without them, and their decoders."""
+    if protection == "none":
+        return Parts(memories)
+    return Parts([each._replace(width=Code(each.width, protection).bits, loadable=protection == "scrub")
+                  for each in memories],
+                 decoders=[Decoders(each.copies, each.width, protection) for each in memories])
+
+
 def array_parts(program: Program, *, loadable: bool = False) -> Parts:
     """The parts of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products; the
     chains' transforms.
@@ -100,9 +118,7 @@ def array_parts(program: Program, *, loadable: bool = False) -> Parts:
         loadable: of a design in which they may be reloaded.
     """
     shape, row, k = program.shape, row_shape(program), program.matrices[0].product.block_size
-    weights, chain = (Code(width, shape.protection).bits for width in (k * row.weight_width, chain_width(program)))
-    found = [Memory(shape.lanes, weights, program.cycles, writable=False),
-             Memory(shape.chains, chain, len(program.passes) * shape.slots, writable=False)]
+    found = []
     if row.slots * row.fold > 1:
         found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
     leaving_width = max(matrix.product.product.width for matrix in program.matrices)
@@ -110,10 +126,13 @@ def array_parts(program: Program, *, loadable: bool = False) -> Parts:
     pairs = len(shape.couples) * shape.columns
     products = [Product(shape.lanes - (2 * pairs if form else 0), a, b)
                 for form, (a, b) in zip(forms, row.widths, strict=True)]
-    made = Parts(found, [each for each in products if each.copies],
+    made = guarded([Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
+                    Memory(shape.chains, chain_width(program), len(program.passes) * shape.slots, writable=False)],
+                   shape.protection)
+    made += Parts(found, [each for each in products if each.copies],
                  [Transform(shape.chains, k, leaving_width)],
                  [Product(pairs, form.word, form.data) for form in forms if form])
-    return made.loadable if loadable or shape.protection == "scrub" else made
+    return made.loadable if loadable else made
 
 
 def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:
@@ -129,10 +148,8 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
         places = matrix.places(program.shape)
         found.memories.append(
             Memory(len(matrix.kinds) * places.banks, k * matrix.product.output.width, 2 * places.depth))
-    words = Code(program_word(program).size, program.shape.protection).bits
-    fixed = Parts([Memory(1, words, sum(map(len, program.sequences)), writable=False)])
-    scrubbed = program.shape.protection == "scrub"
-    return (found.loadable if loadable else found) + (fixed.loadable if scrubbed else fixed)
+    words = Memory(1, program_word(program).size, sum(map(len, program.sequences)), writable=False)
+    return (found.loadable if loadable else found) + guarded([words], program.shape.protection)
 
 
 def engine_images(name: str, program: Program) -> list[Image]:

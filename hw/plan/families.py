@@ -64,6 +64,7 @@ class Family:
             that is read without a clock edge.
         luts, flip_flops: factors of the estimates by `quantities`.
         errors: of both estimates, shares that hold all measured designs.
+        decoders: look-up tables for each bit that a decoder of SECDED gives, and one of parity.
         cycle: (ns, ns): the time that a path takes besides its levels of logic, and that of each level with its wires.
     """
 
@@ -74,6 +75,7 @@ class Family:
     luts: Mapping[str, float] = field(default_factory=dict)
     flip_flops: Mapping[str, float] = field(default_factory=dict)
     errors: tuple[float, float] = (0.0, 0.0)
+    decoders: tuple[float, float] = (2.69, 0.22)
     cycle: tuple[float, float] = (1.2, 0.6)
 
     def levels(self, mhz: float) -> int:
@@ -111,6 +113,8 @@ class Family:
                             for factors in (self.luts, self.flip_flops))
         stored = sum(count * words * width for (words, width, style), count in found.memories.items()
                      if style == "registers")
+        luts += round(sum(each * bits.get(name, 0) for name, each in zip(
+            ("corrected", "checked"), self.decoders, strict=True)))
         return Demand(dsps, rams, Estimate(luts + round(held) + stored, self.errors[0]),
                       Estimate(flip_flops + stored, self.errors[1]), unmapped)
 
@@ -143,18 +147,21 @@ _FF_ICE = {"registers": 0.763, "distributed": 0.516, "operands": -0.931}
 """Registers stand for what lies between them, too. What is wide and read from a fixed memory of a few words is partly
 constant, and so is what follows it. Terms were chosen by the error of fitted designs that are left out one by one."""
 
+_DECODERS_4 = (4.2, 0.36)
+"""As Yosys maps decoders of 32 to 128 bits alone, on average; with six inputs, in digits-gru."""
+
 FAMILIES = {
     "xcu": Family(DSPS[27, 18], PROFILES["xilinx"], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6,
                   flip_flops=_FF6, errors=(0.16, 0.26)),
     "xc7": Family(DSPS[25, 18], PROFILES["xilinx"], _XILINX, tables=((32, 6, 4), (64, 3, 4)), luts=_LUT6,
                   flip_flops=_FF6, errors=(0.22, 0.32), cycle=(1.4, 0.8)),
     "ecp5": Family(DSPS[18, 18], PROFILES["ecp5"], _EIGHTEEN, tables=((16, 4, 6),), luts=_LUT4, flip_flops=_FF4,
-                   errors=(0.23, 0.2), cycle=(1.5, 1.9)),
+                   errors=(0.23, 0.2), decoders=_DECODERS_4, cycle=(1.5, 1.9)),
     "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
-                    errors=(0.5, 0.5), cycle=(1.5, 1.4)),
+                    errors=(0.5, 0.5), decoders=_DECODERS_4, cycle=(1.5, 1.4)),
     "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
                     tuple((*form, 1) for form in PROFILES["ice40"].forms), luts=_LUT_ICE,
-                    flip_flops=_FF_ICE, errors=(0.1, 0.13), cycle=(2.0, 3.0)),
+                    flip_flops=_FF_ICE, errors=(0.1, 0.13), decoders=_DECODERS_4, cycle=(2.0, 3.0)),
     "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
                        ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),
                        tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5), cycle=(1.6, 1.2)),

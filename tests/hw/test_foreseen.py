@@ -3,9 +3,11 @@ import pytest
 from benchmarks.synthesis import Point, network
 from circulant.hw import generate
 from circulant.hw.array.parts import Memory, Parts, Product, Transform
+from circulant.hw.array.plans import with_protection
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.foreseen import foreseen, quantities
 from circulant.hw.known_plans import plans_of
+from circulant.hw.plan.families import FAMILIES
 from circulant.hw.resources import parts
 
 
@@ -45,6 +47,18 @@ def test_fewer_registers_where_more_levels_are_allowed():
     made = Parts([], [Product(4, 9, 8)], [Transform(2, 8, 5)])
     counts = [foreseen(made, 1, levels=levels).logic["registers"] for levels in (4, 6, 9, 12)]
     assert counts == sorted(counts, reverse=True) and counts[0] > counts[-1]
+
+
+@pytest.mark.parametrize(("protection", "quantity", "factor"), [("secded", "corrected", 0), ("parity", "checked", 1)])
+def test_decoders_take_look_up_tables_for_each_bit_that_they_give(protection, quantity, factor):
+    golden = network(Point("linear", 24, 18, 8, 22, weight_bits=8))
+    plans = plans_of(golden, 22, objective="throughput", streams=1, levels=4, reloadable=False, packing="none")
+    plain, made = (parts(golden, each) for each in (plans, with_protection(plans, protection)))
+    bits = quantities(made, 1)[quantity]
+    assert bits == sum(each.copies * each.width for each in plain.memories if not each.writable) > 100
+    family = FAMILIES["xcu"]
+    own, more = (family.demand(foreseen(each, 1)) for each in (plain, made))
+    assert own.luts.count + family.decoders[factor] * bits == pytest.approx(more.luts.count, rel=0.05)
 
 
 def test_a_profile_says_where_memories_lie():

@@ -8,14 +8,13 @@ from amaranth.utils import ceil_log2
 from circulant.hw.arith.decoder import Watch, watched
 from circulant.hw.arith.fixed import requantize, round_shift, saturate
 from circulant.hw.array.issue import SPECTRA
-from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
+from circulant.hw.array.parts import Memory, Parts, Product, guarded, queue_memory
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.kinds.conv.tile import TileShape, fast_fir, weighted
 from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.hw.stream.width_converter import serialize
-from circulant.sim.arith.codes import Code
 
 __all__ = ["RowFormat", "TileConvLayer", "TileRow"]
 
@@ -144,14 +143,11 @@ class TileConvLayer(wiring.Component):
     def parts(self) -> Parts:
         shape, form = self._shape, self._form
         filters = shape.columns * shape.products
-        written = shape.protection == "scrub"
-        return Parts([
-            self._lines.memory, queue_memory(self._queue),
-            Memory(1, Code((form.output_width + form.spread.bit_length()) * shape.rows, shape.protection).bits,
-                   shape.passes, writable=False, loadable=written),
-            Memory(shape.rows, Code(shape.weight_width * filters, shape.protection).bits, len(shape.weights),
-                   writable=False, loadable=written),
-        ], [Product(shape.rows * filters, form.data_width, form.weight_width)])
+        kept = [Memory(1, (form.output_width + form.spread.bit_length()) * shape.rows, shape.passes, writable=False),
+                Memory(shape.rows, shape.weight_width * filters, len(shape.weights), writable=False)]
+        return guarded(kept, shape.protection) + Parts(
+            [self._lines.memory, queue_memory(self._queue)],
+            [Product(shape.rows * filters, form.data_width, form.weight_width)])
 
     @property
     def images(self) -> list[Image]:
