@@ -343,7 +343,7 @@ LINES = {
     "benchmarks": 9_720,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_560,
+    "tests": 53_620,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
