@@ -156,8 +156,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         protection: "parity", "secded" or "scrub": memories of weights, biases and programs have check bits, and ports
             say that a wrong word was read; cycles are the same. See docs/faults.md.
         beat_blocks: blocks that streams and ports carry in a cycle at the most, 1, 2, 4, 8 or 16, where layers have an
-            array each; 0 for the best of them. More of them take more transforms, and shorten the period and the
-            latency of wide fully connected layers.
+            array each, and of a cell alone; 0 for the best of them. More of them take more transforms, and shorten the
+            period and the latency of wide fully connected layers and of cells.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does

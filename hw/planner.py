@@ -122,7 +122,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     """
     beats = allowed_beats(network, beat_blocks, streams=streams, reloadable=reloadable, objective=objective)
     ladders = _ladders(network, multipliers, streams, levels, objective)
-    each = partial(best_beats, network, ladders, partial(_separate, network, multipliers, way_out=""),
+    own = partial(best_beats, network, ladders, partial(_separate, network, multipliers, way_out=""),
                    Widths(beats, levels, multipliers, product=True))
     if objective == "latency" and any(layer.kind == "bidirectional" for layer in network.stages):
         raise Refusal(f"hardware.objective must not be 'latency' where a layer is bidirectional, as network "
@@ -133,13 +133,15 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         if objective != "auto":
             raise
         why = f"layers cannot share one: {str(refusal).partition(', but ')[2].partition('; ')[0]}"
-        return [_each(network, each(), why)]
+        return [_each(network, own(), why)]
     found: list[Alternative] = []
     least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
     if least <= multipliers:
-        found.append(_each(network, each()))
-    shared, cost = shared_plans(groups, multipliers, levels=levels, objective=objective, eager=not reloadable,
-                                beats=max(beats))
+        found.append(_each(network, own()))
+    # The product of both figures leads to other arrays, of which one may have the lowest latency.
+    shared, cost = min((shared_plans(groups, multipliers, levels=levels, objective=each, eager=not reloadable,
+                                     beats=max(beats)) for each in (objective, "auto")[:1 + (objective == "latency")]),
+                       key=lambda found: (found[1].latency, found[1].period))
     one = paired(network.stages, shared)
     plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
     latency = None if len(one) < len(shared) else _latency(

@@ -326,6 +326,13 @@ def test_a_step_may_take_more_where_a_sample_takes_much_less():
                           f"{1 - one.latency / each.latency:.0%} less")
 
 
+@pytest.mark.parametrize(("inputs", "kind", "levels"), [(4, "lstm", 4), (13, "after", 6)])
+def test_no_objective_has_a_lower_latency_than_that_for_it(inputs, kind, levels):
+    lowest, other = (min(each.latency for each in alternatives(
+        chain(inputs, (kind, 8, 32)), 100, objective=objective, levels=levels)) for objective in ("latency", "auto"))
+    assert lowest <= other
+
+
 def test_a_period_is_the_one_that_stays():
     """By the rule of old, lengths of steps that repeat over a turn, one array takes 22 cycles, less than an array each
     with 23. But from its 11th step on it takes 24."""
