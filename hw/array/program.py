@@ -11,7 +11,7 @@ ends with, and which rows are together is what the schedules say, a class each i
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -35,8 +35,7 @@ class Pass:
     slot: int
 
 
-@dataclass(frozen=True)
-class Issue:
+class Issue(NamedTuple):
     """A cycle's work: a group of C columns for one pass.
 
     Parameters:
@@ -117,7 +116,8 @@ class Program:
                                  f"so must be the chains, not {shape.rows}, {shape.chains} and {gates}")
         self.shape, self.matrices, self.inputs, self._order = shape, list(matrices), inputs, list(order)
         self.whole, self.place = self, Place()
-        work = [self._work(self.matrices[index]) for index, _ in order]
+        works = [self._work(matrix) for matrix in self.matrices]
+        work = [works[index] for index, _ in order]
         self.commands = self._commands(work, spacing)
         self.sequences = [*self.commands, *self._turned(work, spacing)]
         self.joined, slots = self._slots(work)

@@ -4,7 +4,6 @@ The group of both is issued by the command that follows, whichever it is: both c
 one for leading and one for following. If the input fills no group, a step whose input is there is one command, MAIN.
 """
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part
@@ -63,7 +62,7 @@ class Adjacent(Either):
         ends = [not groups[SECOND] for groups in work]
         alone = [end and not behind for end, behind in zip(ends, following, strict=True)]
         return [issued(following, ends, list(map(bool, leading)), spacing[AHEAD]),
-                [replace(issue, need=0) for issue in issued(leading, alone, [False] * len(work), spacing[MAIN])]]
+                [issue._replace(need=0) for issue in issued(leading, alone, [False] * len(work), spacing[MAIN])]]
 
     def _both(self, matrix: Matrix) -> set[int]:
         """The groups in which a matrix has columns of the input and of the recurrent vector."""

@@ -1,7 +1,6 @@
 """Either vector first: the recurrent one begins with a group of columns of its own, so that AHEAD and MAIN share none,
 and each command has one sequence, whichever leads."""
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part
@@ -38,6 +37,7 @@ class EitherFirst(Either):
         return command == SECOND or not groups[SECOND]
 
     def _commands(self, work: Sequence[list[list[Item]]], spacing: tuple[int, int, int]) -> list[list[Issue]]:
-        return [[replace(issue, alone=command == SECOND or not (work[issue.number][AHEAD] and work[issue.number][MAIN]),
-                         joins=self._joins(issue.number)) for issue in issues]
+        return [[issue._replace(
+            alone=command == SECOND or not (work[issue.number][AHEAD] and work[issue.number][MAIN]),
+            joins=self._joins(issue.number)) for issue in issues]
                 for command, issues in enumerate(super()._commands(work, spacing))]
