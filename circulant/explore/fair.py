@@ -12,6 +12,7 @@ from typing import Any
 from circulant.experiment import Experiment
 from circulant.explore.bounds import sized
 from circulant.explore.causes import reasons
+from circulant.explore.seeds import in_turn
 from circulant.progress import Show, silent
 from circulant.report.seeds import few, spread
 from circulant.run.untrained import untrained
@@ -83,7 +84,7 @@ def compare(chosen: Experiment, row: Row, *, samples: int, others: Sequence[Row]
                 about.append(Row(equal=equal, units=count, said=f"dense, {count} {key}, {bits} bits"))
     evaluate = evaluate or (lambda points: run(points, jobs=jobs, show=show, deadline=deadline))
     seeds = [chosen.training.seed, *(int(each["seed"]) for each in others)]
-    found = evaluate([_seeded(point, seed) for seed in seeds for point in points])
+    found = in_turn([[_seeded(point, seed) for point in points] for seed in seeds], evaluate, deadline)
     rows = [_averaged(found[at::len(points)]) | its for at, its in enumerate(about)]
     verdicts, wrong = _judged(row, [row, *others], rows, samples)
     return Comparison(tuple(rows), tuple(points), verdicts, wrong)

@@ -1,6 +1,6 @@
 """The spread of seeds: the chosen model and the uniform one, trained again from other random numbers."""
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from circulant.experiment import Experiment
@@ -12,7 +12,7 @@ from circulant.sweep.point import Point
 from circulant.sweep.rows import Row
 from circulant.sweep.run import Jobs, run
 
-__all__ = ["others", "repeat", "said"]
+__all__ = ["in_turn", "others", "repeat", "said"]
 
 
 def repeat(designs: Designs, count: int, *, jobs: Jobs = 1, show: Show = silent, deadline: float = math.inf,
@@ -28,16 +28,24 @@ def repeat(designs: Designs, count: int, *, jobs: Jobs = 1, show: Show = silent,
                                                              deadline=deadline))
     models = [designs.points[at].experiment for at in dict.fromkeys((designs.chosen, designs.uniform))
               if at is not None]
-    return tuple(evaluate([*_points(models, count)], "plan")) if count > 1 else ()
+    return tuple(in_turn([[*_points(models, further)] for further in range(1, count)],
+                         lambda points: evaluate(points, "plan"), deadline))
 
 
-def _points(models: Sequence[Experiment], count: int) -> Iterator[Point]:
+def in_turn(seeds: Sequence[list[Point]], evaluate: Callable[[list[Point]], list[Row]], deadline: float) -> list[Row]:
+    """The rows of the points of several seeds; where there is a deadline each seed's before the next one is trained, so
+    that it is whole if the time ends."""
+    batches = seeds if deadline < math.inf else [[point for each in seeds for point in each]]
+    return [row for batch in batches if batch for row in evaluate(batch)]
+
+
+def _points(models: Sequence[Experiment], further: int) -> Iterator[Point]:
     for model in models:
-        for seed in range(model.training.seed + 1, model.training.seed + count):
-            for bits in WEIGHTS:
-                yield Point(f"{model.name}, seed {seed}", replace(
-                    model, training=replace(model.training, seed=seed), hardware=replace(model.hardware, multipliers=0),
-                    quantization=replace(model.quantization, weight_bits=bits, activation_bits=UNIFORM[2])))
+        seed = model.training.seed + further
+        for bits in WEIGHTS:
+            yield Point(f"{model.name}, seed {seed}", replace(
+                model, training=replace(model.training, seed=seed), hardware=replace(model.hardware, multipliers=0),
+                quantization=replace(model.quantization, weight_bits=bits, activation_bits=UNIFORM[2])))
 
 
 def others(its: Row, rows: Sequence[Row]) -> list[Row]:
