@@ -335,7 +335,7 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_400,
+    "circulant": 10_420,
     "training": 14_790,
     "sim": 17_570,
     "hw": 24_280,
@@ -343,7 +343,7 @@ LINES = {
     "benchmarks": 9_720,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_620,
+    "tests": 53_720,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
