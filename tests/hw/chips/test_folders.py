@@ -27,6 +27,7 @@ def test_rows_of_a_cell_over_two_chips_are_those_of_one(rows):
     assert found.latency_spaced == pytest.approx(plan.timing.latency, abs=2), "two streams share a link: an estimate"
 
 
+@pytest.mark.soak
 def test_lost_doubled_and_spoilt_words_and_slow_pins_change_no_bit(tmp_path):
     plan = planned(pair(), cluster(120, 120), WHOLE)
     folder = generate_chips(plan, latency=11, faults=3).write(tmp_path / "chips")
