@@ -36,7 +36,7 @@ def commands():
     """Every line of a shell block that begins with circulant, with the page that it stands on."""
     for page in MANUAL:
         for block in blocks(page, "sh"):
-            for line in block.splitlines():
+            for line in block.replace("\\\n", " ").splitlines():
                 if line.startswith("circulant "):
                     yield pytest.param(line, id=f"{name(page)}: {line}")
 
