@@ -173,7 +173,8 @@ def written(rows: Rows, kind: str, ending: str, columns: int = 2) -> bytes:
     """The file of a picture, or of its points; the same rows give the same bytes."""
     buffer = io.BytesIO()
     if ending == "csv":
-        names = list(dict.fromkeys(("experiment", "block_size", "weight_bits", "activation_bits", "seeds", "metric",
+        said = ["said"] * any("said" in row for row in rows)  # Of dense networks how large they are.
+        names = list(dict.fromkeys(("experiment", *said, "block_size", "weight_bits", "activation_bits", "seeds", "metric",
                                     "quantized", "quantized_deviation", "weight_memory_bits", "cycles_per_step",
                                     "multipliers", *(name for name in KINDS[kind] if name in rows[0]))))
         text = io.StringIO()

@@ -5,7 +5,7 @@ import pytest
 
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
-from circulant.sweep.paper import KINDS, draw, rows_of, ticks
+from circulant.sweep.paper import KINDS, draw, rows_of, ticks, written
 
 
 @pytest.fixture
@@ -55,13 +55,16 @@ def test_an_exploration_has_its_dense_networks_beside_its_designs(tmp_path, rows
     """On the same axes, with the means of the seeds that the chosen model was trained from."""
     designs = [{**row, "experiment": f"one, k = {row['block_size']}", "seed": 0} for row in rows[2:4]]
     repeated = [{**designs[0], "experiment": "one, seed 1", "seed": 1, "quantized": designs[0]["quantized"] - 0.1}]
-    dense = [{**designs[1], "experiment": "one, dense", "block_size": "1", "seed": seed, "multipliers": count}
+    dense = [{**designs[1], "experiment": "one, dense", "said": f"dense, {count} hidden", "block_size": "1",
+              "seed": seed, "multipliers": count}
              for seed, count in (("0 1", 9), (0, 11))]
     artifact.write_json(tmp_path / "explore.json", "circulant-exploration", 1, {
         "designs": designs, "repeated": repeated, "fair": {"rows": dense}})
     made = rows_of(tmp_path)
     assert [row.get("seeds", 1) for row in made] == [2, 1, 1, 1]
     assert [axes.get_title(loc="left") for axes in draw(made, "cost").axes] == ["one", "one"]
+    _, *lines = written(made, "cost", "csv").decode().splitlines()
+    assert [row["said"] for row in csv.DictReader(lines)] == ["", "", "dense, 9 hidden", "dense, 11 hidden"]
 
 
 @pytest.mark.parametrize(("low", "high", "named"), [
