@@ -1,4 +1,5 @@
 """Rules for the records of a run: what later steps and the report read of them."""
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,11 +37,11 @@ TURNS = 1000
 
 def _few_periods(chart: Mapping[str, Any]) -> bool:
     ends = [end for spans in chart["rows"].values() for span in spans for end in span]
-    return (bool(ends) and max(ends) - min(ends) <= TURNS * chart["period"]
+    return (bool(ends) and max(ends) - min(ends) <= TURNS * chart.get("period", math.inf)
             and all(unit.partition(":")[0] in UNITS for unit in chart["rows"]))
 
 
-_CHART = Where(Table({"period": Number(1e-9), "rows": Mapped(Listing(Listing(Number(), 2, 2), 1))}, open=True),
+_CHART = Where(Table({"rows": Mapped(Listing(Listing(Number(), 2, 2), 1))}, {"period": Number(1e-9)}, open=True),
                _few_periods, f"spans of the units of an array, over {TURNS} periods at the most")
 _LAYERS = Listing(Later(lambda: _LAYER))
 _LAYER: Rule = Where(

@@ -174,9 +174,10 @@ def written(rows: Rows, kind: str, ending: str, columns: int = 2) -> bytes:
     buffer = io.BytesIO()
     if ending == "csv":
         said = ["said"] * any("said" in row for row in rows)  # Of dense networks how large they are.
-        names = list(dict.fromkeys(("experiment", *said, "block_size", "weight_bits", "activation_bits", "seeds", "metric",
-                                    "quantized", "quantized_deviation", "weight_memory_bits", "cycles_per_step",
-                                    "multipliers", *(name for name in KINDS[kind] if name in rows[0]))))
+        names = list(dict.fromkeys(("experiment", *said, "block_size", "weight_bits", "activation_bits", "seeds",
+                                    "metric", "quantized", "quantized_deviation", "weight_memory_bits",
+                                    "cycles_per_step", "multipliers",
+                                    *(name for name in KINDS[kind] if name in rows[0]))))
         text = io.StringIO()
         text.write(f"# {conditions(rows)}\n")
         table = csv.DictWriter(text, names, extrasaction="ignore", restval="", lineterminator="\n")

@@ -27,6 +27,12 @@ def test_the_records_of_a_run_keep_to_them(finished):
         recorded(finished, step)
 
 
+def test_the_chart_of_a_shared_array_is_of_one_sample_and_has_no_period(finished):
+    rewrite(finished, "generate", lambda body: body["hardware"]["layers"][0].update(chart={
+        "rows": {"array: gru, input": [[0, 3]], "array: linear, input": [[9, 11]]}}))
+    assert "period" not in recorded(finished, "generate")["hardware"]["layers"][0]["chart"]
+
+
 def test_the_units_are_those_that_are_drawn():
     assert tuple(gantt.UNITS) == UNITS
 
