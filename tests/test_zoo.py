@@ -68,7 +68,8 @@ def small(name):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_small_one_is_near_torch(name):
+def test_a_small_one_is_near_torch(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Some write a file of their network.
     exact, network, given = small(name)
     golden, wanted, bound = (each if network.many and len(network.outputs) > 1 else {network.exit: each} for each in (
         network.run(given), exact.run(given), error_bound(network, exact, given)))
@@ -82,11 +83,12 @@ LIKE_OTHERS = ("silero", "deepspeech", "sklearn_mlp", "keras_gru", "lstm_autoenc
 
 @pytest.mark.skipif(not icarus.available(), reason="needs Icarus Verilog: apt-get install iverilog")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.soak] * (n in LIKE_OTHERS)) for n in SMALL])
-def test_a_small_one_is_exact_in_simulation(name, tmp_path):
+def test_a_small_one_is_exact_in_simulation(name, tmp_path, monkeypatch):
     """Every word of the Verilog, with stalls, is golden's."""
+    monkeypatch.chdir(tmp_path)
     _, network, given = small(name)
     vectors = network.vectors(given)
-    found = icarus.run(circulant.generate(network, multipliers=48).write(tmp_path / "design"), vectors)
+    found = icarus.run(circulant.generate(network, multipliers=48).write("design"), vectors)
     assert found.mismatches == 0
     assert found.words >= sum(each.size for each in (vectors.outputs, *vectors.more_outputs.values()))
 
