@@ -45,7 +45,8 @@ mutants: $(STAMP)  ## a sample of 20 faults in a small GRU, and how many of them
 
 prove: $(STAMP)  ## proofs of the stream units in every shape of twelve designs: all states that they can reach, under every input
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "soak or not soak" tests/hw/test_stream_proofs.py \
-		tests/hw/test_bidirectional_proofs.py tests/hw/arith/test_decoder.py tests/benchmarks/formal $(ARGS)
+		tests/hw/test_bidirectional_proofs.py tests/hw/arith/test_decoder.py tests/hw/chips/test_link.py \
+		tests/benchmarks/formal $(ARGS)
 
 # A worker takes a whole file, whose designs and trainings are then made once; the dearest files come first.
 SHARED := --dist loadfile --no-loadscope-reorder

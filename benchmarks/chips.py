@@ -3,18 +3,20 @@ Verilator, and what the papers compare with."""
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
 
+from benchmarks import designs
 from benchmarks.stacks import Shape, network
 from circulant.hw.chips.cluster import Chip, Cluster, Link
 from circulant.hw.chips.costs import Costs, Goal
-from circulant.hw.chips.cut import Place
 from circulant.hw.chips.folders import SYSTEM, generate_chips
 from circulant.hw.chips.search import baselines, best, exhaustive, search
+from circulant.hw.planner import alternatives, plan
+from circulant.hw.resources import period
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
 
@@ -29,7 +31,7 @@ class Row(TypedDict, total=False):
     links: dict[str, int]
     places: list[str]
     predicted: dict[str, object]
-    one_chip: dict[str, float]
+    one_chip: dict[str, float | None]
     period: float | None
     latency_spaced: float | None
     words: int
@@ -46,67 +48,122 @@ class Figures(TypedDict):
     search: dict[str, float]
 
 
+FEW = 8
+"""Steps of sequences of which few are played, as each takes minutes."""
+
+
+MOST = 0.99
+"""The largest input, with which the format of inputs is that of states: rows of the first layer can be divided, too."""
+
+
 @dataclass(frozen=True)
 class Work:
-    """A stack of recurrent layers on so many chips of so many multipliers."""
+    """A network on chips of so many multipliers.
 
-    shape: Shape
+    Parameters:
+        shape: of a stack of recurrent layers; or the name of one of `benchmarks.designs`, which is planned only.
+        goal: what is to be small.
+        steps: of each of the two sequences that are played; with few none is stalled.
+    """
+
+    shape: Shape | str
     block: int
-    chips: int
-    multipliers: int
+    multipliers: tuple[int, ...]
+    goal: Goal = field(default_factory=Goal)
+    steps: int = 60
+
+    @property
+    def title(self) -> str:
+        return f"{self.shape if isinstance(self.shape, str) else self.shape.title} over {len(self.multipliers)} chips"
+
+    def network(self) -> Network:
+        if isinstance(self.shape, str):
+            return designs.network(self.shape)
+        return network(self.shape, self.block, most=MOST)
 
 
-WORKS = (Work(Shape("lstm", 3, 768), 8, 2, 2760), Work(Shape("lstm", 3, 32, inputs=12), 4, 2, 120))
-"""The stack of the issue, and one that is simulated in minutes."""
+BOTH = Goal(1.0, 1.0)
+
+WORKS = (Work(Shape("lstm", 3, 768), 8, (2760,) * 2, BOTH, FEW), Work(Shape("lstm", 3, 32, inputs=12), 4, (120,) * 2),
+         Work(Shape("lstm", 2, 16), 4, (120,) * 2, BOTH), Work("resnet8", 8, (342, 684)),
+         Work("resnet8", 8, (342, 684) * 2))
+"""The stack of the issue, two that are simulated in minutes, and unequal chips."""
 
 
-def _cluster(chips: int, multipliers: int, bits: int, latency: int) -> Cluster:
-    return Cluster(tuple(Chip(f"chip{n}", multipliers) for n in range(chips)), Link(bits, latency))
-
-
-def measure(works: Sequence[int] = (), *, simulate: bool = True, steps: int = 60, bits: int = 64, latency: int = 20,
+def measure(works: Sequence[int] = (), *, simulate: bool = True, bits: int = 64, latency: int = 20, levels: int = 6,
             nodes: int = 20, chips: int = 8, note: Callable[[str], None] = lambda text: None) -> Figures:
-    """Figures of each work, of the search, and of the baselines of the first work.
+    """Figures of each work, of the search, and of the baselines of the first stack.
 
     Parameters:
         works: numbers of `WORKS`, from 1; all where there are none.
         simulate: whether designs are built and simulated, or planned only.
-        steps: of each of the two sequences that are played.
         bits, latency: of the links.
+        levels: of logic between two registers.
         nodes, chips: of the search that is timed.
     """
     rows, table, compared = list[Row](), dict[str, str](), dict[str, float]()
     for work in [WORKS[n - 1] for n in works] or WORKS:
-        made, title = network(work.shape, work.block), f"{work.shape.title} over {work.chips} chips"
-        note(title)
-        cluster = _cluster(work.chips, work.multipliers, bits, latency)
-        rows.append(row := _row(made, cluster, title, steps if simulate else 0))
-        table[title] = (f"period {row['predicted']['period']:g} predicted, {row['period']} measured; latency "
-                        f"{row['predicted']['latency']} and {row['latency_spaced']}; {row['mismatches']} mismatches")
-        costs = Costs(made, cluster)
-        compared = compared or {name: cost for name, (cost, _) in baselines(made, cluster, costs=costs).items()}
+        cluster = _cluster(work.multipliers, bits, latency)
+        rows.append(row := _row(work, cluster, levels, simulate, note))
+        table[work.title] = (f"period {row['predicted']['period']:g} predicted, {row['period']} measured; latency "
+                             f"{row['predicted']['latency']} and {row['latency_spaced']}; {row['mismatches']} "
+                             f"mismatches; one chip {row['one_chip']}")
+        if not compared and not isinstance(work.shape, str):
+            note(f"{work.title}: baselines")
+            compared = {name: cost for name, (cost, _) in baselines(work.network(), cluster, levels=levels).items()}
     note("search")
     return {"benchmark": "chips", "table": table, "rows": rows, "baselines": compared,
             "search": {"optimal_gap": _gap(), "seconds": _seconds(nodes, chips), "nodes": nodes, "chips": chips}}
 
 
-def _row(made: Network, cluster: Cluster, title: str, steps: int) -> Row:
-    found = search(made, cluster)
-    timing, costs = found.planned.timing, Costs(made, cluster)
+def _row(work: Work, cluster: Cluster, levels: int, simulate: bool, note: Callable[[str], None]) -> Row:
+    note(f"{work.title}: search")
+    made = work.network()
+    found = search(made, cluster, work.goal, levels=levels)
+    timing = found.planned.timing
+    note(f"{work.title}: period {timing.period:g}, latency {timing.latency} planned; one chip")
     row: Row = {
-        "network": title, "chips": [each.multipliers for each in cluster.chips], "links": vars(cluster.link),
+        "network": work.title, "chips": [each.multipliers for each in cluster.chips], "links": vars(cluster.link),
         "places": found.lines(), "predicted": {"period": timing.period, "latency": timing.latency,
                                                "estimates": list(timing.estimates)},
-        "one_chip": {"period": costs.cost({name: Place((0,)) for name in costs.nodes})},
-        "period": None, "latency_spaced": None, "mismatches": None}
-    if steps:
-        x = np.random.default_rng(1).normal(0, 0.5, (2, steps, made.flow.size))
+        "one_chip": _one_chip(work, made, levels), "period": None, "latency_spaced": None, "mismatches": None}
+    if simulate and not isinstance(work.shape, str):
+        x = np.clip(np.random.default_rng(1).normal(0, 0.5, (2, work.steps, made.flow.size)), -MOST, MOST)
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
+            note(f"{work.title}: designs")
             where = generate_chips(found.planned).write(Path(folder) / "chips")
-            result = verify(where / SYSTEM, made.vectors(x))
+            result = verify(where / SYSTEM, made.vectors(x), stalls=work.steps > FEW,
+                            progress=_stages(work.title, note))
         row.update({"period": result.cycles_per_step, "latency_spaced": result.latency_spaced,
                     "words": result.words_compared, "mismatches": result.mismatches})
     return row
+
+
+def _stages(title: str, note: Callable[[str], None]) -> Callable[[str, int, int], None]:
+    """A function that tells of each stage of a simulation, and of each sequence."""
+    told = set[tuple[str, int]]()
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if (stage, done) not in told:
+            told.add((stage, done))
+            note(f"{title}: {stage}, {done} of {total}")
+    return tell
+
+
+def _one_chip(work: Work, made: Network, levels: int) -> dict[str, float | None]:
+    """Period and latency on a chip alone, with the array that serves what is asked for; of unequal chips the periods
+    of each."""
+    if isinstance(work.shape, str):
+        return {f"period_{each}": period(made, plan(made, each, levels=levels)) for each in work.multipliers}
+    objective = "auto" if work.goal.latency else "throughput"
+    if objective == "throughput":
+        return {"period": period(made, plan(made, work.multipliers[0], levels=levels))}
+    best, *_ = alternatives(made, work.multipliers[0], levels=levels, objective=objective)
+    return {"period": best.period, "latency": best.latency}
+
+
+def _cluster(multipliers: Sequence[int], bits: int, latency: int) -> Cluster:
+    return Cluster(tuple(Chip(f"chip{n}", each) for n, each in enumerate(multipliers)), Link(bits, latency))
 
 
 def _gap() -> float:
@@ -125,5 +182,5 @@ def _seconds(nodes: int, chips: int) -> float:
     """Seconds of a search, ladders included."""
     made = network(Shape("lstm", nodes, 32), 8)
     start = time.perf_counter()
-    best(Costs(made, _cluster(chips, 400, 64, 20)))
+    best(Costs(made, _cluster((400,) * chips, 64, 20)))
     return time.perf_counter() - start

@@ -71,8 +71,13 @@ PAPERS = (Shape("lstm", 1, 1024, inputs=153, projection=512, peephole=True), Sha
 """The layers of ESE, C-LSTM and E-RNN, of which no cycles are published in this form."""
 
 
-def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits: int = 16) -> Network:
-    """The quantized stack with random weights, of torch's cells; each layer gives all its steps."""
+def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits: int = 16,
+            most: float = np.inf) -> Network:
+    """The quantized stack with random weights, of torch's cells; each layer gives all its steps.
+
+    Parameters:
+        most: of the inputs that its formats are fitted to.
+    """
     layers: list[FloatLstm | FloatGru] = []
     inputs = shape.inputs or shape.hidden
     for n in range(shape.layers):
@@ -81,8 +86,8 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
         made = replace(made, name=f"{shape.cell}{n + 1}")
         layers.append(replace(made, peephole=None) if isinstance(made, FloatLstm) and not shape.peephole else made)
     model = Model.chain(f"{shape.cell}_{shape.layers}x{shape.hidden}", inputs, True, tuple(layers))
-    return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
-                    activation_bits=activation_bits)
+    data = np.random.default_rng(0).normal(0, 0.5, (4, 16, inputs)).clip(-most, most)
+    return quantize(model, data, weight_bits=weight_bits, activation_bits=activation_bits)
 
 
 def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, papers: bool = False,

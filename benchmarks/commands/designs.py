@@ -51,7 +51,6 @@ def _cnn(path: str | None, **options: Any) -> None:
 @click.option("--work", "works", multiple=True, type=click.IntRange(1, len(several.WORKS)),
               help="Only this one, by its number; may be given several times.")
 @click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
-@click.option("--steps", default=60, show_default=True, help="Of each sequence that is played.")
 @click.option("--bits", default=64, show_default=True, help="Of a word of a link.")
 @click.option("--latency", default=20, show_default=True, help="Cycles of a link.")
 @as_json

@@ -1,4 +1,5 @@
 """The command ``circulant partition``: the place of each layer on several chips, their designs, all of them played."""
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -37,7 +38,8 @@ T = TypeVar("T")
               help="Multipliers of all chips, or of each by repetition.  [default: the DSP blocks of the device]")
 @click.option("--link", default="64,20", show_default=True, metavar="BITS,LATENCY",
               help="Bits of a word, of which one goes in a cycle, and cycles from pins to pins.")
-@click.option("--topology", default="all", show_default=True, metavar="NAME", help="all, line or ring.")
+@click.option("--topology", default="all", show_default=True, metavar="NAME",
+              help="all, line, ring, or pairs of chips such as 0-1,1-2.")
 @click.option("--latency", "weight", type=click.FloatRange(0), default=0.0, show_default=True, metavar="WEIGHT",
               help="Weight of the spaced latency beside that of the period, 1.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
@@ -74,7 +76,8 @@ def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tup
             raise Refusal("Chips must have a budget, but none is given; name --device or --multipliers")
         budget = budgets[n] if budgets else held.dsps if held else 0
         made.append(Chip(f"chip{n}", budget, *(() if held is None else (held.family, held.dsps, held.block_rams))))
-    cluster = Cluster(tuple(made), Link(*_link(link)), topology)
+    pairs = tuple((int(a), int(b)) for a, b in re.findall(r"(\d+)-(\d+)", topology))
+    cluster = Cluster(tuple(made), Link(*_link(link)), "pairs" if pairs else topology, pairs)
     found = search(network, cluster, Goal(1.0, weight))
     where = out or folder / FOLDER
     designs = generate_chips(found.planned)

@@ -175,7 +175,7 @@ class Chip(wiring.Component):
                     sinks[wire.name] = taken
                 if wire.before:
                     m.submodules[f"late_{len(late)}"] = late[wire.before] = Late(
-                        k=each.k, width=each.width, blocks=each.blocks)
+                        k=each.k, width=each.width, blocks=each.blocks, marked=not cut.state_first)
                     connect(m, late[wire.before].o, into[wire.before])
                     taken.append(late[wire.before].i)
         for name, each in self._exits.items():

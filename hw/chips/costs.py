@@ -10,7 +10,7 @@ from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.chips.cluster import Chip, Cluster
 from circulant.hw.chips.cut import Place, Placement
 from circulant.hw.chips.plans import EXCHANGE
-from circulant.hw.chips.rows import row_share
+from circulant.hw.chips.rows import block_rows, row_share
 from circulant.hw.plan.passes import Ladder, ladder, layer_multiplications
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.planner import rung_cycles, rung_multipliers
@@ -21,8 +21,9 @@ from circulant.sim.shape.graph import Node
 
 __all__ = ["FILL", "Costs", "Goal"]
 
-FILL = 80
-"""Cycles of a layer's pipeline about, by which latencies are ranked."""
+FILL, UNEVEN = 80, 1.1
+"""Cycles of a layer's pipeline about, by which latencies are ranked; by how much an array that layers share takes
+longer than their products, about."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,16 @@ class Costs:
             costs[0, n, :len(multipliers)] = multipliers
             cycles[0, n, :len(taken)] = np.array(taken) + self.wait(name, blocks)
         chosen, left = shares(costs, cycles, np.array([chip.multipliers]))
-        return inf if left[0] < 0 else float(max(cycles[0, n, at] for n, at in enumerate(chosen[0])))
+        if left[0] < 0:
+            return inf
+        found = float(max(cycles[0, n, at] for n, at in enumerate(chosen[0])))
+        waits = [self.wait(*one) for one in mine]
+        if len(mine) > 1 and any(waits):  # They may share an array, which then works while one of them waits.
+            work = [self.work[name] * blocks / (block_rows(self.nodes[name].layer) or 1) if blocks else self.work[name]
+                    for name, blocks in mine]
+            found = min(found, max(UNEVEN * sum(work), *(each + wait * chip.multipliers for each, wait in zip(
+                work, waits, strict=True))) / chip.multipliers)
+        return found
 
     def late(self, placement: Placement) -> float:
         """The latency of a sample about, as if each layer had its whole chip."""
@@ -163,7 +173,7 @@ class Costs:
         for node in self.network.nodes:
             place = placement[node.name]
             start = max((done.get(source, 0.0) + (
-                self.cluster.link.latency + 8 if placement.get(source, place).chips != place.chips else 0)
+                self.cluster.link.latency + 8 if len({*placement.get(source, place).chips, *place.chips}) > 1 else 0)
                 for source in node.sources), default=0.0)
             chips = [self.cluster.chips[n].multipliers for n in place.chips]
             done[node.name] = start + (FILL if self.work[node.name] else 1) + self.work[node.name] / sum(chips)

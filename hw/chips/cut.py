@@ -58,6 +58,7 @@ class Cut:
         ends: by the name of an input that comes a step late the input or node of its part that gives steps as they
             are, whose marks say where sequences end.
         outputs: by the name of an output of the whole the chip that gives it.
+        state_first: see `cut`.
     """
 
     whole: Network
@@ -65,6 +66,7 @@ class Cut:
     wires: tuple[Wire, ...]
     ends: Mapping[str, str]
     outputs: Mapping[str, int]
+    state_first: bool = False
 
     def entering(self, chip: int) -> tuple[str, ...]:
         """The inputs of a chip that are those of the whole, in the order of its part."""
@@ -104,17 +106,22 @@ def even(layer: Any, weights: Sequence[float]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def cut(network: Network, placement: Placement, chips: int) -> Cut:
+def cut(network: Network, placement: Placement, chips: int, *, state_first: bool = False) -> Cut:
     """The parts of a network by the place of each of its layers.
+
+    Parameters:
+        state_first: whether a share takes the states of the others in front of its input, and of that what its own chip
+            makes in front of what comes; see `circulant.hw.chips.rows.row_share`.
 
     Raises:
         Refusal: when a layer has no place, or one that it cannot have.
     """
-    return _Cutting(network, placement, chips).cut()
+    return _Cutting(network, placement, chips, state_first=state_first).cut()
 
 
 class _Cutting:
-    def __init__(self, network: Network, placement: Placement, chips: int) -> None:
+    def __init__(self, network: Network, placement: Placement, chips: int, *, state_first: bool) -> None:
+        self._state_first = state_first
         self.network, self.placement, self.parts = network, placement, [_Part() for _ in range(chips)]
         self.given = {each.name: each for each in network.inputs}
         self.wires: dict[tuple[str, int, int], Wire] = {}
@@ -141,7 +148,8 @@ class _Cutting:
         made = [Network(f"{self.network.name[:80]}_{n}", tuple(part.inputs.values()), tuple(part.nodes.values()),
                         tuple(part.outputs), ragged=self.network.ragged) if part.nodes else None
                 for n, part in enumerate(self.parts)]
-        return Cut(self.network, tuple(made), tuple(self.wires.values()), self.ends, outputs)
+        return Cut(self.network, tuple(made), tuple(self.wires.values()), self.ends, outputs,
+                   state_first=self._state_first)
 
     def _rows(self, node: Node, place: Place) -> None:
         layer = node.layer
@@ -154,25 +162,51 @@ class _Cutting:
                           f"each chip, not {place.blocks} on {place.chips}; correct the placement")
         begins = [sum(place.blocks[:n]) for n in range(len(place.blocks))]
         for n, chip in enumerate(place.chips):
-            source, name, part = self._need(chip, node.sources[0]), piece(node.name, n), self.parts[chip]
-            share = row_share(layer, name, begins[n], begins[n] + place.blocks[n])
+            name, part = piece(node.name, n), self.parts[chip]
+            source, *_ = given = self._given(chip, node.sources[0], k)
+            columns = [at // k + m for _, at, size in given for m in range(-(-size // k))]
+            share = row_share(layer, name, begins[n], begins[n] + place.blocks[n],
+                              columns=columns if self._state_first else None)
+            beside = [(each, size) for each, _, size in given]
             if share.inputs != layer.inputs:  # It has a state, and those of the others come in.
                 late = []
                 for m, other in enumerate(place.chips):
                     if m != n:
-                        late.append(f"{piece(node.name, m)}_before")
                         flow = Flow(place.blocks[m] * k, sequence=True)
-                        part.inputs[late[-1]] = Input(late[-1], flow)
-                        self._wire(piece(node.name, m), other, chip, flow, before=late[-1])
-                        self.ends[late[-1]] = source
-                if source in part.nodes:
-                    part.outputs[source] = None  # Its marks are looked at.
-                form = layer.output_format
-                sizes = [layer.inputs] + [size * k for m, size in enumerate(place.blocks) if m != n]
-                side = f"{name}_in"
-                part.nodes[side] = Node(Concat(side, tuple(sizes), (form,) * len(sizes), form, k), (source, *late))
-                source = side
-            part.nodes[name] = Node(share, (source,))
+                        late.append((f"{piece(node.name, m)}_before", flow.size))
+                        part.inputs[late[-1][0]] = Input(late[-1][0], flow)
+                        self._wire(piece(node.name, m), other, chip, flow, before=late[-1][0])
+                        self.ends[late[-1][0]] = source[0]
+                if source[0] in part.nodes:
+                    part.outputs[source[0]] = None  # Its marks are looked at.
+                beside = late + beside if self._state_first else beside + late
+            if len(beside) > 1:
+                form, side, sizes = layer.input_format, f"{name}_in", tuple(size for _, size in beside)
+                part.nodes[side] = Node(Concat(side, sizes, (form,) * len(sizes), form, k),
+                                        tuple(each for each, _ in beside))
+                beside = [(side, sum(sizes))]
+            part.nodes[name] = Node(share, (beside[0][0],))
+
+    def _given(self, chip: int, name: str, k: int) -> list[tuple[str, int, int]]:
+        """The inputs or nodes of a chip's part that give the vectors of ``name`` between them: each with its place in
+        them and its values, in the order in which they are best taken."""
+        place = self.placement.get(name)
+        layer = None if place is None or place.whole else next(
+            node.layer for node in self.network.nodes if node.name == name)
+        if not self._state_first or layer is None or layer.outputs // block_rows(layer) != k:
+            return [(self._need(chip, name), 0, self.network.flows[name].size)]
+        assert place is not None
+        found = [(piece(name, n), k * sum(place.blocks[:n]), k * blocks) for n, blocks in enumerate(place.blocks)]
+        for (each, _, size), other in zip(found, place.chips, strict=True):
+            self._piece(each, size, other, chip, sequence=self.network.flows[name].sequence)
+        return sorted(found, key=lambda each: each[0] not in self.parts[chip].nodes)
+
+    def _piece(self, name: str, size: int, start: int, chip: int, *, sequence: bool) -> None:
+        """The share that another chip has made comes in."""
+        if start != chip and name not in self.parts[chip].inputs:
+            flow = Flow(size, sequence=sequence)
+            self.parts[chip].inputs[name] = Input(name, flow)
+            self._wire(name, start, chip, flow, direct=True)
 
     def _need(self, chip: int, name: str) -> str:
         """The input or node of a chip's part that gives the vectors of ``name``, which is made where it is missing."""
@@ -191,10 +225,7 @@ class _Cutting:
         k, pieces = layer.outputs // block_rows(layer), [piece(name, n) for n in range(len(place.chips))]
         sizes = tuple(size * k for size in place.blocks)
         for each, size, other in zip(pieces, sizes, place.chips, strict=True):
-            if other != chip:
-                taken = Flow(size, sequence=flow.sequence)
-                part.inputs[each] = Input(each, taken)
-                self._wire(each, other, chip, taken, direct=True)
+            self._piece(each, size, other, chip, sequence=flow.sequence)
         form = layer.output_format
         part.nodes[name] = Node(Concat(name, sizes, (form,) * len(sizes), form, k), tuple(pieces))
         return name

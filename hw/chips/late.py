@@ -37,8 +37,12 @@ class Marks(wiring.Component):
 
 
 class Late(wiring.Component):
-    """A vector of zeros in front of each sequence, which loses its last vector; as many vectors come out as go in, and
-    the last one of a sequence is marked. The vectors that are lost need not have come when the next sequence begins.
+    """A vector of zeros in front of each sequence, which loses its last vector; as many vectors come out as go in. The
+    vectors that are lost need not have come when the next sequence begins.
+
+    Parameters:
+        marked: whether the last vector of a sequence is marked, so that the last block of each waits for the mark of
+            its step. Else none is marked, and each waits for the mark of the step before alone.
 
     Members:
         i: stream of blocks of a sequence's vectors.
@@ -46,8 +50,8 @@ class Late(wiring.Component):
         o: stream of blocks.
     """
 
-    def __init__(self, *, k: int, width: int, blocks: int) -> None:
-        self._blocks = blocks
+    def __init__(self, *, k: int, width: int, blocks: int, marked: bool) -> None:
+        self._blocks, self._marked = blocks, marked
         signature = stream.Signature(block(k, width))
         super().__init__({"i": In(signature), "ends": In(stream.Signature(1)), "o": Out(signature)})
 
@@ -63,22 +67,29 @@ class Late(wiring.Component):
         ends = index == self._blocks - 1
         moves = Signal()
         drops = Signal()
+        told = Signal()  # Whether the step is the last one is told in this cycle.
         there = Mux(fresh, owed != KNOWN, (owed == 0) & self.i.valid)
         m.d.comb += [
-            self.o.valid.eq(there & (~ends | known.o.valid)), moves.eq(self.o.valid & self.o.ready),
+            moves.eq(self.o.valid & self.o.ready), told.eq(known.o.valid & known.o.ready),
             Value.cast(self.o.payload.data).eq(Mux(fresh, 0, Value.cast(self.i.payload.data))),
-            self.o.payload.last.eq(ends & known.o.payload), known.o.ready.eq(moves & ends),
             drops.eq(self.i.valid & (owed != 0)), self.i.ready.eq(drops | (moves & ~fresh))]
+        if self._marked:
+            m.d.comb += [self.o.valid.eq(there & (~ends | known.o.valid)), known.o.ready.eq(moves & ends),
+                         self.o.payload.last.eq(ends & known.o.payload)]
+        else:
+            m.d.comb += self.o.valid.eq(there & ~known.o.ready)
+            with m.If(moves | told):
+                m.d.sync += known.o.ready.eq(moves & ends)
         with m.If(moves):
             m.d.sync += index.eq(Mux(ends, 0, index + 1))
-            with m.If(ends):
-                m.d.sync += fresh.eq(known.o.payload)
+        with m.If(told):
+            m.d.sync += fresh.eq(known.o.payload)
 
         # Behind the last step of a sequence one more is to be dropped.
         lost = Signal.like(index)
         done = Signal()
         more = Signal()
-        m.d.comb += [done.eq(drops & (lost == self._blocks - 1)), more.eq(moves & ends & known.o.payload)]
+        m.d.comb += [done.eq(drops & (lost == self._blocks - 1)), more.eq(told & known.o.payload)]
         with m.If(drops):
             m.d.sync += lost.eq(Mux(done, 0, lost + 1))
         m.d.sync += owed.eq(owed + more - done)

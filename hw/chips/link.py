@@ -10,7 +10,7 @@ until it has heard those of the other end and that end has heard it. An idle wor
 that has not heard this one any more, as it was reset, or no word for long: each is a fault, which stays until reset,
 and nothing more is taken or sent but idle words that say so to the other end.
 """
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,7 +19,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block, connect
 from circulant.hw.stream.storage import DeepQueue, Ram
 
-__all__ = ["LinkEnd", "Receiver", "Sender"]
+__all__ = ["Aside", "LinkEnd", "Receiver", "Sender"]
 
 
 class Sender(wiring.Component):
@@ -201,6 +201,37 @@ class Receiver(wiring.Component):
             m.d.comb += getattr(answer, f"taken_{n}").eq(taken)
 
 
+class Aside(wiring.Component):
+    """A queue for what other readers of a stream need not wait for: payloads go through at once, or wait, one in a
+    register and more of them in a memory.
+
+    Members:
+        i, o: streams of payloads.
+    """
+
+    def __init__(self, shape: ShapeLike, *, depth: int) -> None:
+        self._shape, self._depth = shape, depth
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        m.submodules.queue = queue = DeepQueue(self._shape, depth=self._depth)
+        waiting = Signal(range(self._depth + 2))
+        held = Signal.like(Value.cast(self.i.payload))
+        full, moves, more = Signal(), Signal(), Signal()
+        given = Value.cast(self.i.payload)
+        m.d.comb += [
+            more.eq(waiting != 0), moves.eq(~full | self.o.ready),  # What waits moves up.
+            Value.cast(self.o.payload).eq(Mux(full, held, given)), self.o.valid.eq(full | (~more & self.i.valid)),
+            Value.cast(queue.i.payload).eq(given), queue.i.valid.eq(self.i.valid & ~(moves & ~more)),
+            self.i.ready.eq((moves & ~more) | queue.i.ready), queue.o.ready.eq(moves & more)]
+        m.d.sync += waiting.eq(waiting + (queue.i.valid & queue.i.ready) - (queue.o.valid & queue.o.ready))
+        with m.If(moves):
+            m.d.sync += [held.eq(Mux(more, Value.cast(queue.o.payload), given)),
+                         full.eq(Mux(more, queue.o.valid, self.i.valid & (full | ~self.o.ready)))]
+        return m
+
+
 class LinkEnd(wiring.Component):
     """Both directions at one end of a link, see this module.
 
@@ -218,7 +249,7 @@ class LinkEnd(wiring.Component):
     def __init__(self, out: LinkShape, into: LinkShape, *, named: int) -> None:
         self._named = named & (1 << out.named) - 1
         self.sender, self.receiver, self._out = Sender(out), Receiver(into), out
-        self._out_count, self._into_count = len(out.channels), len(into.channels)
+        self._into_count = len(into.channels)
         super().__init__({
             **{name: member for name, member in self.sender.signature.members.items() if name.startswith("i_")},
             **{name: member for name, member in self.receiver.signature.members.items() if name.startswith("o_")},
@@ -228,8 +259,13 @@ class LinkEnd(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.sender, m.submodules.receiver = sender, receiver = self.sender, self.receiver
-        for n in range(self._out_count):
-            connect(m, wiring.flipped(getattr(self, f"i_{n}")), getattr(sender, f"i_{n}"))
+        for n, each in enumerate(self._out.channels):
+            source, sink = wiring.flipped(getattr(self, f"i_{n}")), getattr(sender, f"i_{n}")
+            if self._out.words(n) > 1:
+                m.submodules[f"aside_{n}"] = aside = Aside(source.payload.shape(), depth=each.blocks)
+                connect(m, source, aside.i)
+                source = aside.o
+            connect(m, source, sink)
         for n in range(self._into_count):
             connect(m, getattr(receiver, f"o_{n}"), wiring.flipped(getattr(self, f"o_{n}")))
         m.d.comb += [self.tx.eq(sender.word), self.tx_answer.eq(receiver.answer), receiver.word.eq(self.rx),

@@ -3,6 +3,7 @@
 A share of a layer with a state takes the state of the others as inputs, a step late: a part of its input matrix. What
 comes in front of the state is summed up with it before it is rounded, so every bit is that of the whole layer.
 """
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
@@ -47,8 +48,6 @@ def undivided(layer: Any) -> str:
             return "its projection needs all cells of a step before the next one"
         if layer.returns != "sequence":
             return "it gives its last step alone, and each step is exchanged"
-        if layer.inputs % k:
-            return f"its {layer.inputs} inputs are not whole blocks of {k}"
         if (x.input, x.spectrum, x.weight) != (y.input, y.spectrum, y.weight):
             return (f"its input is the {x.input} and its state the {y.input}, with the spectra {x.spectrum} and "
                     f"{y.spectrum}, so that they cannot stand side by side")
@@ -61,9 +60,13 @@ def _require(layer: Any) -> None:
 
 
 @singledispatch
-def row_share(layer: Any, name: str, begin: int, end: int) -> Any:
-    """The layer ``name`` with the block rows from ``begin`` up to ``end`` of a layer. One with a state takes behind
-    the input the states of the others, in their order.
+def row_share(layer: Any, name: str, begin: int, end: int, *, columns: Sequence[int] | None = None) -> Any:
+    """The layer ``name`` with the block rows from ``begin`` up to ``end`` of a layer. One with a state takes beside the
+    input the states of the others, in their order.
+
+    Parameters:
+        columns: block columns of the input in the order in which they come, behind these states: an array that works
+            with what has come has done with the states by then. None for the input as it is, in front of them.
 
     Raises:
         Refusal: when its rows cannot be divided.
@@ -81,18 +84,19 @@ def _rows(product: Product, begin: int, end: int, gates: int = 1) -> Product:
 
 
 @row_share.register
-def _(layer: Linear, name: str, begin: int, end: int) -> Linear:
+def _(layer: Linear, name: str, begin: int, end: int, *, columns: Sequence[int] | None = None) -> Linear:
     _require(layer)
     k = layer.product.block_size
     return replace(layer, name=name, outputs=(end - begin) * k, product=_rows(layer.product, begin, end))
 
 
 @row_share.register
-def _(layer: Lstm, name: str, begin: int, end: int) -> Lstm:
+def _(layer: Lstm, name: str, begin: int, end: int, *, columns: Sequence[int] | None = None) -> Lstm:
     _require(layer)
     k, (x, y) = layer.gates.block_size, (_rows(part, begin, end, 4) for part in layer.gates.parts)
     others = np.delete(y.weights, np.s_[begin:end], axis=1)
-    given = replace(x, weights=np.concatenate([x.weights, others], axis=1))
+    beside = [x.weights, others] if columns is None else [others, x.weights[:, list(columns)]]
+    given = replace(x, weights=np.concatenate(beside, axis=1))
     own = replace(y, weights=y.weights[:, begin:end])
     hidden = (end - begin) * k
     return replace(layer, name=name, inputs=layer.inputs + layer.hidden - hidden, hidden=hidden, outputs=hidden,

@@ -11,7 +11,8 @@ Columns and streams are choices of the papers that no circuit here has: `UNBUILT
 
 HyPar: Song et al., HPCA 2019. AccPar: Song et al., HPCA 2020.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import inf
@@ -20,7 +21,7 @@ from typing import Any
 from circulant.hw.chips.cluster import Chip, Cluster
 from circulant.hw.chips.costs import FILL, Costs, Goal
 from circulant.hw.chips.cut import Place, Placement, even
-from circulant.hw.chips.plans import Planned, planned
+from circulant.hw.chips.plans import Planned, planned, shared
 from circulant.hw.chips.rows import block_rows, undivided
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.resources import inventory
@@ -79,12 +80,15 @@ def _program(costs: Costs, places: Callable[[str], list[Place]], rank: Callable[
     alike = [min(m for m in range(n + 1) if cluster.chips[m].multipliers == cluster.chips[n].multipliers)
              for n in range(len(multipliers))]
     last = {source: n for n, node in enumerate(network.nodes) for source in node.sources}
+    together = _together(network)
     states = [_State({}, (0.0,) * len(multipliers), {}, {}, 0.0)]
     for n, node in enumerate(network.nodes):
         found: dict[Any, tuple[Any, _State]] = {}
         for state in states:
             for place in places(node.name):
                 if cluster.topology == "all" and _later_twin(place, state, alike):
+                    continue
+                if state.placement.get(together.get(node.name, ""), place) != place:
                     continue
                 made = _with(costs, state, node, place)
                 live = tuple((name, made.placement[name]) for name in made.placement if last.get(name, n) > n)
@@ -94,6 +98,26 @@ def _program(costs: Costs, places: Callable[[str], list[Place]], rank: Callable[
                     found[key] = ranked, made
         states = [made for _, made in sorted(found.values(), key=lambda each: each[0])[:KEPT]]
     return [state.placement for state in states]
+
+
+def _together(network: Network) -> dict[str, str]:
+    """By the name of a layer over images the first one of the branches that it lies on: a circuit adds images whose
+    branches part in it, so that all of them are on one chip."""
+    found: dict[str, str] = {}
+    for node in network.nodes:
+        if len(node.sources) < 2 or network.flows[node.name].grid is None:
+            continue
+        ways = [_up_to(network, source) for source in node.sources]
+        beside = ways[0].union(*ways) - ways[0].intersection(*ways)
+        names = [each.name for each in network.nodes if each.name in beside] + [node.name]
+        found |= dict.fromkeys(names, found.get(names[0], names[0]))
+    return found
+
+
+def _up_to(network: Network, name: str) -> set[str]:
+    """A layer, and all that it comes from."""
+    node = next((each for each in network.nodes if each.name == name), None)
+    return {name}.union(*(_up_to(network, source) for source in node.sources)) if node else {name}
 
 
 def _by_goal(costs: Costs) -> Callable[[_State], Any]:
@@ -115,7 +139,7 @@ def _with(costs: Costs, state: _State, node: Node, place: Place) -> _State:
     words = dict(state.words)
     for pair, each in costs.moved(node, placement).items():
         words[pair] = words.get(pair, 0) + each
-    moves = [placement.get(source, place).chips != place.chips for source in node.sources]
+    moves = [len({*placement.get(source, place).chips, *place.chips}) > 1 for source in node.sources]
     start = max(state.done.get(source, 0.0) + (costs.cluster.link.latency + 8) * moved
                 for source, moved in zip(node.sources, moves, strict=True))
     share = sum(costs.cluster.chips[n].multipliers for n in place.chips)
@@ -224,7 +248,7 @@ def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, leve
     """
     goal = goal or Goal()
     costs = Costs(network, cluster, goal, levels)
-    placements, refused, found = best(costs), "", []
+    placements, refused, found, divided = best(costs), "", list[Planned](), False
     if not placements:
         raise Refusal(f"Some chips must hold a share of each layer, but {len(cluster.chips)} with "
                       f"{', '.join(f'{each.multipliers:,}' for each in cluster.chips)} multipliers cannot hold network "
@@ -237,11 +261,21 @@ def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, leve
             refused = refused or str(refusal)
             continue
         found.append(made)
-        if len(found) == FINALISTS:
+        if not divided:  # Of the best placement with a divided state.
+            ways = list(_fitting(shared(network, cluster, placement, levels=levels)))
+            found, divided = found + ways, bool(ways)
+        if len({id(each.placement) for each in found}) == FINALISTS:
             break
     if not found:
         raise Refusal(refused)
     return Choice(min(found, key=lambda each: goal.of(each.timing.period, each.timing.latency)), len(placements))
+
+
+def _fitting(ways: Iterable[Planned]) -> Iterator[Planned]:
+    for made in ways:
+        with suppress(Refusal):
+            _require_fit(made)
+            yield made
 
 
 def _require_fit(made: Planned) -> None:

@@ -2,7 +2,8 @@
 
 A block goes over a link in as many cycles as it has words, and comes after the delay of both ends and of the pins. What
 is exact of a part's passing is exact here, with one stream on each way of a link; with several, which may wait for each
-other, the latency is an estimate, and is named in ``estimates``.
+other, the latency is an estimate, and is named in ``estimates``. Where states go to and fro, all parts are played side
+by side, see `circulant.hw.chips.play`.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,20 +11,16 @@ from dataclasses import dataclass, field
 from circulant.hw.array.plans import LayerPlan, Plan
 from circulant.hw.chips.chip import Streams, wires_of
 from circulant.hw.chips.cut import Cut
+from circulant.hw.chips.play import Played
 from circulant.hw.chips.words import LinkShape
 from circulant.hw.plan.latency import reblocked, through
 from circulant.hw.plan.passing import Cycles, passing
-from circulant.hw.plan.shared.play import Play
 from circulant.hw.resources import period
-from circulant.hw.stream.storage import DeepQueue
 
 __all__ = ["Timing", "loads", "timing"]
 
 EARLY = -1 << 30
 """Long before a sample: what is there when it comes."""
-
-STEPS = 24
-"""Steps that shares which wait for each other are played."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +63,20 @@ def timing(cut: Cut, plans: Sequence[Sequence[Plan]], streams: Sequence[Streams 
         links: of `circulant.hw.chips.chip.link_shapes`.
     """
     parts = {n: float(period(part, plans[n])) for n, part in enumerate(cut.parts) if part is not None}
-    words = loads(cut, links)
-    flows = _Flows(cut, plans, streams, links)
-    exchanges = flows.exchanges()
-    latency = flows.latency()
-    several = any(len(shape.channels) > 1 for shape in links.values())
-    estimates = [name for name, it_is in (("cycles", bool(exchanges)), (
-        "latency_spaced", several and latency is not None)) if it_is]
-    return Timing(max([*parts.values(), *words.values(), *exchanges.values()]), latency, parts=parts, links=words,
+    words, several = loads(cut, links), any(len(shape.channels) > 1 for shape in links.values())
+    shared = any(isinstance(plan, LayerPlan) and plan.sharing for part, own in zip(cut.parts, plans, strict=True)
+                 if part is not None and not part.arrangement.chain for plan in own)
+    cycles, exchanges = list[float](), dict[int, float]()
+    if shared or any(wire.before for wire in cut.wires):
+        mine = {n: each for n, each in enumerate(streams) if each is not None}
+        cycles = [Played(cut, plans, mine, links, spaced=False).period()]
+        exchanges = {wire.start: cycles[0] for wire in cut.wires if wire.before}
+        latency: int | None = Played(cut, plans, mine, links, spaced=True).latency()
+    else:
+        latency = _Flows(cut, plans, streams, links).latency()
+    estimates = [name for name, it_is in (("cycles", bool(cycles)), (
+        "latency_spaced", (several or cycles) and latency is not None)) if it_is]
+    return Timing(max(cycles or [*parts.values(), *words.values()]), latency, parts=parts, links=words,
                   exchanges=exchanges, estimates=tuple(estimates))
 
 
@@ -144,80 +147,3 @@ class _Flows:
                 last[chip] = left
                 came |= self.carried(chip, left)
         return max(last[chip][name][-1] for name, chip in self.cut.outputs.items())
-
-    def exchanges(self) -> dict[int, float]:
-        """Cycles from step to step of chips that exchange states, where all else is there long before: the shares of
-        each divided layer are played side by side, with the links between them."""
-        found: dict[int, float] = {}
-        for layer in dict.fromkeys(wire.name.rpartition("__")[0] for wire in self.cut.wires if wire.before):
-            shares = _Shares(self, layer)
-            cycles = shares.period()
-            for chip in shares.plays:
-                found[chip] = max(found.get(chip, 0.0), cycles)
-        return found
-
-
-class _Shares:
-    """The shares of a layer with a state on several chips, cycle by cycle.
-
-    Members:
-        plays: of each share, by its chip.
-    """
-
-    def __init__(self, flows: _Flows, layer: str) -> None:
-        self.plays: dict[int, Play] = {}
-        self._late: dict[int, list[tuple[int, int]]] = {}  # By chip (chip of the other share, its blocks), in order.
-        self._before: dict[int, int] = {}
-        self._delay: dict[tuple[int, int], int] = {}
-        self._words: dict[int, int] = {}
-        wires = [wire for wire in flows.cut.wires if wire.before and wire.name.rpartition("__")[0] == layer]
-        numbers = {wire.start: int(wire.name.rpartition("__")[2]) for wire in wires}
-        for chip in numbers:
-            part, plans = flows.cut.parts[chip], flows.plans[chip]
-            assert part is not None
-            at = next(n for n, each in enumerate(part.stages) if each.name == f"{layer}__{numbers[chip]}")
-            plan, own = plans[at], part.stages[at]
-            assert isinstance(plan, LayerPlan)
-            self.plays[chip] = Play([plan.alone(own)], [plan.elements], closed=True)
-            mine = sorted((wire for wire in wires if wire.to == chip), key=lambda wire: numbers[wire.start])
-            k = own.gates.block_size
-            self._late[chip] = [(wire.start, wire.flow.size // k) for wire in mine]
-            self._before[chip] = own.inputs // k - sum(blocks for _, blocks in self._late[chip])
-            for wire in mine:
-                shape, place = flows.links[wire.start, chip], [
-                    each.name for each in wires_of(flows.cut, wire.start, chip)].index(wire.name)
-                self._delay[wire.start, chip] = shape.delay(place) + DeepQueue.latency
-                self._words[wire.start] = max(self._words.get(wire.start, 0), shape.words(place))
-
-    def period(self) -> float:
-        """The mean of the later half of some steps."""
-        came = {(start, chip): [0] * blocks for chip, late in self._late.items() for start, blocks in late}
-        offered, free, ends = dict.fromkeys(self.plays, 0), dict.fromkeys(self.plays, 0), list[int]()
-        first, cycle = next(iter(self.plays)), 0
-        while len(ends) < STEPS:
-            for chip, play in self.plays.items():
-                accepts, leaves = play.step(self._there(chip, offered[chip], came, cycle))
-                offered[chip] += accepts
-                if leaves:
-                    shown = max(cycle, free[chip])
-                    free[chip] = shown + self._words[chip]
-                    for to in self.plays:
-                        if to != chip:
-                            came[chip, to].append(shown + self._delay[chip, to])
-                if accepts and chip == first and offered[chip] % play.takes == 0:
-                    ends.append(cycle)
-            cycle += 1
-        return (ends[-1] - ends[STEPS // 2 - 1]) / (STEPS - STEPS // 2)
-
-    def _there(self, chip: int, offered: int, came: Mapping[tuple[int, int], list[int]], cycle: int) -> bool:
-        """Whether the next block of a share's input is there; those of the first step are zeros."""
-        step, block = divmod(offered, self.plays[chip].takes)
-        block -= self._before[chip]
-        if block < 0:
-            return True
-        for start, blocks in self._late[chip]:
-            if block < blocks:
-                at = step * blocks + block
-                return len(came[start, chip]) > at and came[start, chip][at] <= cycle
-            block -= blocks
-        raise AssertionError("a step has no more blocks")

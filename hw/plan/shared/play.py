@@ -9,7 +9,7 @@ from circulant.hw.plan.shared.directions import SharedPair
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.links import Direct, link
 
-__all__ = ["Play", "working"]
+__all__ = ["Array", "Play", "working"]
 
 SETTLED = 3
 """Cycles without an event behind which a layer does the same again: as many as a change takes to come to commands."""
@@ -62,7 +62,7 @@ class Play:
                         lasts=() if lasts is None else lasts)
             for (layer, program, each), count in zip(served, elements, strict=False)]
         members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]
-        self._arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
+        self._arrays = [(Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
         self._chain = chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
         for layer, (golden, _, _) in zip(single[:working(groups)], served, strict=False):
             layer.only_last = (not closed or lasts is not None) and getattr(golden, "returns", "") == "last"
@@ -135,7 +135,7 @@ class Play:
         return self._chain[0].accepts, self._chain[-1].leaves
 
 
-class _Array:
+class Array:
     """The arbiter of an array.
 
     Parameters:

@@ -37,6 +37,8 @@ def test_each_chip_gets_a_folder(run):
     (("--chips", 0, "--multipliers", 9), "--chips must be from 1 to 64, not 0"),
     (("--multipliers", 2), "Some chips must hold a share of each layer"),
     (("--multipliers", 99, "--topology", "star"), "A topology must be one of all, line, ring, not 'star'"),
+    (("--chips", 3, "--multipliers", 99, "--topology", "0-1"), "there is none from 'chip0' to 'chip2'; add a link"),
+    (("--multipliers", 99, "--topology", "0-2"), "must join two of the chips 0 to 1, not 0 and 2"),
     (("--device", "LFE5U-99F"), "A device must be one of")])
 def test_what_cannot_be_is_refused(run, options, said):
     with pytest.raises(Refusal, match=said):

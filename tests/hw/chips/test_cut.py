@@ -6,13 +6,14 @@ from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import ROWS, data, pair
 
 
-def test_parts_give_what_the_whole_gives():
+@pytest.mark.parametrize("state_first", [False, True])
+def test_parts_give_what_the_whole_gives(state_first):
     network = pair()
     x = network.integers(data(network))
     trace = network.traced(x)
     first, y = trace["lstm1.y"].integers, trace["lstm2.y"].integers
     late = np.concatenate([np.zeros_like(y[:, :1]), y[:, :-1]], axis=1)
-    one, other = cut(network, ROWS, 2).parts
+    one, other = cut(network, ROWS, 2, state_first=state_first).parts
     given = one.compute({"input": x, "lstm2__1_before": late[..., 4:], "lstm2__1": y[..., 4:]})
     assert set(given) == {"lstm1", "lstm2__0", "lstm2"} and (given["lstm2"] == y).all()
     given = other.compute({"lstm1": first, "lstm2__0_before": late[..., :4]})

@@ -5,7 +5,7 @@ import pytest
 
 from circulant.hw.chips.cut import Place
 from circulant.hw.chips.folders import SYSTEM, generate_chips, read_chips
-from circulant.hw.chips.plans import planned
+from circulant.hw.chips.plans import planned, shared
 from circulant.sim.cosim import verify
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import ROWS, classifier, cluster, data, pair
@@ -25,6 +25,14 @@ def test_rows_of_a_cell_over_two_chips_are_those_of_one(rows):
     assert found.mismatches == 0 and found.words_compared > 2 * 60 * 16
     assert found.cycles_per_step == plan.timing.period == max(plan.timing.exchanges.values()), "states go to and fro"
     assert found.latency_spaced == pytest.approx(plan.timing.latency, abs=2), "two streams share a link: an estimate"
+
+
+def test_layers_that_share_an_array_of_each_chip_are_those_of_one(tmp_path):
+    plan = min(shared(pair(), cluster(120, 120, latency=20), ROWS), key=lambda each: each.timing.latency)
+    folder = generate_chips(plan).write(tmp_path / "chips")
+    found = verify(folder / SYSTEM, pair().vectors(data(pair(), 2, 40)))
+    assert found.mismatches == 0 and found.words_compared > 2 * 40 * 16
+    assert (found.cycles_per_step, found.latency_spaced) == (plan.timing.period, plan.timing.latency)
 
 
 @pytest.mark.soak

@@ -1,11 +1,12 @@
 """Both ends of a link with pins between them that lose, double and spoil words: every block comes, once, in order."""
 import numpy as np
 import pytest
-from amaranth.hdl import Elaboratable, Module, Mux, ResetInserter, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.chips.link import LinkEnd
+from benchmarks.formal.check import available, prove
+from circulant.hw.chips.link import Aside, LinkEnd, Receiver, Sender
 from circulant.hw.chips.system import Pins
 from circulant.hw.chips.words import Channel, LinkShape
 from circulant.hw.stream.pipeline import block, connect
@@ -86,12 +87,13 @@ def test_lost_doubled_and_spoilt_words_change_nothing(bits, seed):
 
 
 def test_a_block_takes_as_long_as_it_says():
-    dut = Between(bits=8, latency=4)
-    came, went = Transfers(), Transfers()
-    run(dut, source("i_0", words(OUT[0], 30, 1), came), sink("o_0", went, [came]))
-    taken_late = dut.shape.words(0) - 1  # A block is taken with its last word.
-    assert {b - a + taken_late for a, b in zip(came.cycles[5:], went.cycles[5:], strict=True)} == {dut.shape.delay(0)}
-    assert {b - a for a, b in zip(went.cycles[5:], went.cycles[6:], strict=False)} == {dut.shape.words(0)}
+    shape, alone, close = Between(bits=8, latency=4).shape, *([Transfers(), Transfers()] for _ in range(2))
+    for (came, went), stall in ((alone, 0.8), (close, 0)):
+        run(Between(bits=8, latency=4), source("i_0", words(OUT[0], 30, 1), came, stall=stall, seed=1),
+            sink("o_0", went, [came]))
+    late = [n for n in range(6, 30) if alone[0].cycles[n] - alone[0].cycles[n - 1] > 2 * shape.words(0)]
+    assert len(late) > 3 and {alone[1].cycles[n] - alone[0].cycles[n] for n in late} == {shape.delay(0)}
+    assert set(np.diff(close[1].cycles[5:])) == {shape.words(0)}
 
 
 def test_a_stream_that_waits_holds_up_no_other():
@@ -138,3 +140,75 @@ def test_an_end_whose_neighbour_was_reset_says_so_and_nothing_wrong_comes():
     shown = trace(Restarted(), {"silent": [0] * 100 + [1] * 3 + [0] * 200,
                                 "i_0.valid": [0] * 120 + [1] * 183, "o_0.ready": [1] * 303})
     assert shown["up"][99] == 3 and shown["fault"][-1] & 1 and not any(shown["o_0.valid"])
+
+
+@pytest.mark.parametrize("stalls", [(0, 0), (0.5, 0), (0, 0.7), (0.3, 0.6)])
+def test_a_queue_beside_a_stream_keeps_it_as_it_is(stalls):
+    words, passed = np.random.default_rng(1).integers(0, 256, 200).tolist(), [Transfers(), Transfers()]
+    run(Aside(8, depth=4), source("i", words, passed[0], stall=stalls[0], seed=1),
+        sink("o", passed[1], passed[:1], stall=stalls[1], seed=2))
+    assert passed[1].payloads == words
+
+
+NUMBER = 3
+"""Bits of a block's number."""
+
+
+class Way(wiring.Component):
+    """A direction of a link, whose blocks are numbered; a word that is spoilt is lost, as its check says so.
+
+    Members:
+        offers, takes: blocks go in and come out.
+        loses, doubles: a word, an answer is lost, or the one before comes again in its place.
+    """
+
+    def __init__(self, shape, *, heeds=True):
+        self._shape, self._heeds = shape, heeds
+        super().__init__({"offers": In(1), "takes": In(1), "loses": In(2), "doubles": In(2),
+                          "ok_order": Out(1), "ok_credit": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.sender, m.submodules.receiver = sender, receiver = Sender(self._shape), Receiver(self._shape)
+        m.d.comb += [sender.run.eq(1), receiver.run.eq(1)]
+        for n, (given, taken) in enumerate(((sender.word, receiver.word), (receiver.answer, sender.answer))):
+            word, before = Value.cast(given), Signal(len(Value.cast(given)), name=f"before_{n}")
+            m.d.sync += before.eq(word)
+            m.d.comb += Value.cast(taken).eq(Mux(self.doubles[n], before, Mux(
+                self.loses[n], Cat(Const(0, 1), word[1:]), word)))
+
+        entered, left = Signal(NUMBER), Signal(NUMBER)
+        under_way = Signal(range(2 * self._shape.depth(0) + 2))
+        goes, comes = Signal(), Signal()
+        m.d.comb += [
+            sender.i_0.valid.eq(self.offers), Value.cast(sender.i_0.payload.data).eq(entered),
+            receiver.o_0.ready.eq(self.takes), goes.eq(sender.i_0.valid & sender.i_0.ready),
+            comes.eq(receiver.o_0.valid & receiver.o_0.ready),
+            self.ok_order.eq(~comes | (Value.cast(receiver.o_0.payload.data) == left)),
+            self.ok_credit.eq(under_way <= self._shape.depth(0) - (not self._heeds))]
+        m.d.sync += [entered.eq(entered + goes), left.eq(left + comes), under_way.eq(under_way + goes - comes)]
+        return m
+
+
+class Short(LinkShape):
+    """A link that goes back after some cycles, with two blocks under way: what it promises depends on neither."""
+
+    window, seq_bits, patience = 4, 3, 5
+
+    def depth(self, channel):
+        return 2
+
+
+SHORT = Short(NUMBER, 0, (Channel(1, NUMBER, 1),))
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not available(), reason="ABC comes with pyosys")
+def test_blocks_come_once_and_in_order_and_have_room():
+    found = prove(Way(SHORT), seconds=100, cycles=30)
+    assert found.broken is None and (found.depth == "induction" or found.depth >= 16), found
+
+
+@pytest.mark.skipif(not available(), reason="ABC comes with pyosys")
+def test_a_bound_that_is_one_too_small_is_seen():
+    assert prove(Way(SHORT, heeds=False), seconds=60, cycles=30).broken

@@ -1,7 +1,7 @@
 import pytest
 
 from circulant.hw.chips.cut import Place
-from circulant.hw.chips.plans import planned
+from circulant.hw.chips.plans import planned, shared
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import ROWS, cluster, pair
 
@@ -26,3 +26,14 @@ def test_words_that_would_pass_a_chip_are_refused():
     places = {"lstm1": Place((0,)), "lstm2": Place((2,))}
     with pytest.raises(Refusal, match="'lstm1' goes from 'chip0' to 'chip2' over 2 links, and no chip passes words on"):
         planned(pair(), cluster(99, 99, 99, topology="line"), places)
+
+
+def test_layers_share_an_array_where_a_state_is_divided():
+    ways = list(shared(pair(), cluster(120, 120), ROWS))
+    assert ways and not list(shared(pair(), cluster(120, 120), {"lstm1": Place((0,)), "lstm2": Place((1,))}))
+    for made in ways:
+        own = [plan for plan in made.plans[0] if plan.multipliers]
+        assert len({plan.sharing for plan in own}) == 1 and sum(plan.multipliers for plan in own) <= 120
+        assert made.timing.period >= own[0].cycles == sum(
+            program.cycles * program.shape.fold for program in own[0].sharing.programs)
+        assert set(made.timing.estimates) == {"cycles", "latency_spaced"}

@@ -12,10 +12,12 @@ def test_shares_of_a_cell_give_its_state_between_them():
     trace = network.traced(network.integers(data(network)))
     x, y = trace["lstm1.y"].integers, trace["lstm2.y"].integers
     late = np.concatenate([np.zeros_like(y[:, :1]), y[:, :-1]], axis=1)
-    for begin, end in ((0, 1), (1, 3), (3, 4)):
-        share = row_share(network.layers[1], "share", begin, end)
+    for begin, end, first in ((0, 1, False), (1, 3, True), (3, 4, False)):
+        share = row_share(network.layers[1], "share", begin, end, columns=[2, 0, 1, 3] if first else None)
         mine = np.s_[begin * 4:end * 4]
-        given = np.concatenate([x, np.delete(late, mine, axis=2)], axis=2)
+        others = np.delete(late, mine, axis=2)
+        turned = x.reshape(*x.shape[:2], 4, 4)[:, :, [2, 0, 1, 3]].reshape(x.shape)
+        given = np.concatenate([others, turned] if first else [x, others], axis=2)
         assert (share.run(given)[0] == y[..., mine]).all()
 
 

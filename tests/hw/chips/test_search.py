@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import pytest
 
+from benchmarks import designs
 from circulant.hw.chips.cluster import Chip, Cluster, Link
 from circulant.hw.chips.costs import Costs, Goal
 from circulant.hw.chips.cut import Place
@@ -41,6 +42,14 @@ def test_slow_links_keep_layers_together():
     fast, slow = (best(Costs(network, cluster(40, 40, bits=bits)))[0] for bits in (256, 1))
     assert any(len(each.chips) > 1 for each in fast.values()) or len({each.chips for each in fast.values()}) > 1
     assert {each.chips for each in slow.values()} == {(0,)}
+
+
+def test_branches_that_part_and_meet_over_images_stay_together():
+    """A circuit adds images whose branches part in it."""
+    place = best(Costs(designs.network("resnet8"), cluster(342, 684, 342, 684)))[0]
+    for stage in ("stage2", "stage3"):
+        assert len({place[f"{stage}_{each}"].chips for each in ("conv1", "conv2", "shortcut_conv")}) == 1
+    assert place["add_1"] == place["stage2_conv1"] and len({each.chips for each in place.values()}) > 1
 
 
 def test_only_what_is_built_is_a_candidate():
