@@ -131,7 +131,8 @@ def _strip(axes: Axes, entry: Mapping[str, Any]) -> None:
 def _title(entry: Mapping[str, Any]) -> str:
     """The title of a strip, in lines that its width holds."""
     if "period" not in entry["chart"]:
-        return textwrap.fill(f"A sample on the shared array, a step every {entry['cycles']:,.6g} cycles; "
-                             f"limited by {entry['limit']}", 110)
+        served = dict.fromkeys(row.partition(": ")[2].rpartition(", ")[0] for row in entry["chart"]["rows"])
+        return textwrap.fill(f"A sample on the array of {', '.join(served)}; a step every {entry['cycles']:,.6g} "
+                             f"cycles; limited by {entry['limit']}", 110)
     every = f"a step every {round(entry['chart']['period'], 2):,} cycles (floor {entry['floor']:,})"
     return textwrap.fill(f"{entry['name']}: {every}, limited by {entry['limit']}", 110)

@@ -107,7 +107,7 @@ def test_an_array_that_layers_share_shows_a_sample_once():
     shared = {name: value for name, value in GRU.items() if name != "chart"} | {
         "cycles": 30.0, "chart": {"rows": {"array: one, input": [[2, 5]], "array: two, input": [[9, 11], [14, 15]]}}}
     axes, = draw([shared, LINEAR]).axes
-    assert axes.get_title(loc="left").startswith("A sample on the shared array, a step every 30 cycles; limited by ")
+    assert axes.get_title(loc="left").startswith("A sample on the array of one, two; a step every 30 cycles; limited")
     bars = [bar for bar in axes.collections if isinstance(bar, PolyCollection)]
     assert {bar.get_alpha() for bar in bars} == {1.0} and sum(len(bar.get_paths()) for bar in bars) == 3
     assert axes.get_xlim() == (0, 15)
