@@ -18,6 +18,7 @@ from circulant.sim.cosim import verify
 from circulant.sim.figures import floor
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.add import FloatAdd
+from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.depthwise import FloatDepthwise
 from circulant.sim.kinds.flatten import FloatFlatten
@@ -25,6 +26,7 @@ from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.kinds.norm import FloatNorm
 from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.kinds.product import FloatProduct
+from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.passes.layer import FloatLayer
@@ -102,6 +104,16 @@ class _Family:
         for _ in range(layers):
             source = self.linear(source, size, size)
 
+    def space(self, size: int, states: int) -> None:
+        """A linear state space: A and B, then D and C side by side, the input's columns first."""
+        k, zeros = self.block, np.zeros((1, states))
+        of_x, of_h = (self._rng.normal(0, gain / np.sqrt(columns), (1, -(-states // k), -(-columns // k), k))
+                      for gain, columns in ((1, size), (0.5, states)))
+        state = self.take(FloatRnn("h", size, states, weight_ih=of_x, weight_hh=of_h, bias_ih=zeros, bias_hh=zeros,
+                                   returns="sequence", nonlinearity="identity"), "x")
+        both = self.take(FloatConcat("both", (size, states)), "x", state)
+        self.linear(both, size + states, size, relu=False)
+
     def window(self, source: str, channels: tuple[int, int], grid: Grid, window: Window, k: int) -> str:
         inputs, outputs = channels
         weight = self._rng.normal(0, 1 / np.sqrt(inputs * window.positions), (
@@ -132,6 +144,7 @@ FAMILIES: dict[str, tuple[str, tuple[int, ...], Flow, int | None]] = {
        for channels, kernel, vollo in ((64, 8, 475), (64, 32, 475), (64, 64, 475), (256, 32, 613))},
     **{f"wavenet-{hidden}": ("wavenet", (hidden,), Flow(1, sequence=True), vollo)
        for hidden, vollo in ((192, 845), (384, 1020))},
+    "space-576-448": ("space", (576, 448), Flow(576, sequence=True), 231),
     "ds-cnn": ("separable", (64,), Flow(1, (49, 10)), None),
 }
 """By name how a `_Family` grows, with which sizes, the flow of its input, and Vollo's cycles where it has any."""

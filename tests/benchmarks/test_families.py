@@ -9,6 +9,7 @@ from circulant.sim.shape.window import Flow
 @pytest.mark.parametrize(("name", "kinds"), [
     ("mlp-4x512", {"linear": 4}), ("tcn-3x128", {"taps": 6, "linear": 7, "add": 3}),
     ("causal-4x64-8", {"norm": 4, "taps": 4, "linear": 4, "add": 4}),
+    ("space-576-448", {"rnn": 1, "concat": 1, "linear": 1}),
     ("ds-cnn", {"conv": 5, "depthwise": 4, "pool": 1, "flatten": 1, "linear": 1}),
     ("wavenet-192", {"taps": 4, "linear": 14, "slice": 8, "activation": 8, "product": 4, "add": 4})])
 def test_a_family_has_its_layers(name, kinds):
