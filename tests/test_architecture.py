@@ -340,14 +340,14 @@ LINES = {
     "sim": 17_570,
     "hw": 24_500,
     "boards": 7_500,
-    "benchmarks": 9_770,
+    "benchmarks": 9_790,
     "examples": 1_300,
     "docs": 200,
     "tests": 53_720,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_260, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_500, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 
