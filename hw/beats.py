@@ -35,6 +35,9 @@ BEATS = 1, 2, 4, 8, 16
 AUTO = 0
 """The word for as many blocks a beat as give the best design."""
 
+OF_ARRAYS = (Linear, RecurrentLayer)
+"""Layers that have arrays, which may take or give several blocks a cycle."""
+
 CELLS = 4
 """Blocks that a layer with a state gives at once, at the most."""
 
@@ -73,7 +76,7 @@ def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bo
                       f"{blocks!r}; give a power of two")
     if blocks == 1:
         return (1,)
-    connected = [each for each in network.stages if isinstance(each, Linear | RecurrentLayer)]
+    connected = [each for each in network.stages if isinstance(each, OF_ARRAYS)]
     alone = sum(map(bool, map(cells_of, network.stages))) == len(connected) == 1
     why = next((reason for reason, found in (
         (f"objective {objective!r} gives all layers one array", objective in ("latency", "area") and not alone),
@@ -103,7 +106,7 @@ def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[
     sizes = _Sizes(network)
     for blocks in widths.tried:
         wide = [_wide_ladder(layer, blocks, widths.levels)
-                if isinstance(layer, Linear | RecurrentLayer) and blocks > 1 else each
+                if isinstance(layer, OF_ARRAYS) and blocks > 1 else each
                 for layer, each in zip(network.stages, ladders, strict=True)]
         made = separate(wide)
         for longer in LONGER if widths.product and blocks > 1 else (1,):
