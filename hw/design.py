@@ -304,10 +304,10 @@ def described(network: Network, plans: list[Plan], top: Top, counted: Inventory,
 
 def _shared_chart(network: Network, plans: Sequence[Plan], layer: Stage) -> LayerEntry:
     """The chart of a sample on an array that several layers share, in the entry of the first of them; not where streams
-    or directions take turns, of which no sample is alone."""
+    or directions take turns, of which no sample is alone, nor in a part of several chips, whose layers are no chain."""
     own = next((plan.sharing for each, plan in zip(network.stages, plans, strict=True) if each is layer
                 and isinstance(plan, LayerPlan)), None)
-    if own is None or own.layers[0] is not layer or own.pairs or own.streams > 1:
+    if own is None or own.layers[0] is not layer or own.pairs or own.streams > 1 or not network.arrangement.chain:
         return {}
     elements = [plan.elements for each, plan in zip(network.stages, plans, strict=True)
                 if isinstance(plan, LayerPlan) and any(each is one for one in own.layers)]
