@@ -10,8 +10,8 @@ from typing import Any
 
 from circulant.sim.configuration import WORD, Configuration, Window
 
-__all__ = ["AXI4_LITE", "BUSES", "GUARDED", "IDENTIFICATION", "REGISTERS", "TABLE_VERSION", "BusField", "BusRegister",
-           "RegisterMap", "register"]
+__all__ = ["AXI4_LITE", "BUSES", "GUARDED", "IDENTIFICATION", "PATIENCE", "REGISTERS", "TABLE_VERSION", "BusField",
+           "BusRegister", "RegisterMap", "register"]
 
 AXI4_LITE = "axi4-lite"
 BUSES = ("none", AXI4_LITE)
@@ -20,6 +20,9 @@ BUSES = ("none", AXI4_LITE)
 IDENTIFICATION = int.from_bytes(b"CIRC", "big")
 TABLE_VERSION = 1
 """Goes up when a register moves or means something else."""
+
+PATIENCE = 1 << 24
+"""Cycles in which a core of protected memories must offer an output once all of a sequence is in it."""
 
 LEAST = 1 << 12
 """Bytes of the registers' own stretch: a page."""
@@ -91,7 +94,9 @@ REGISTERS = (
 GUARDED = (
     _whole("corrected", 0x40, "cycles since the reset of clk in which a wrong word of a memory was put right"),
     BusRegister("uncorrected", 0x44, "what could not be put right", (
-        _flag("uncorrected", 0, "r", "a word of a memory was read with wrong bits; a reset clears it"),)),
+        _flag("uncorrected", 0, "r", "a word of a memory was read with wrong bits; a reset clears it"),
+        _flag("hang", 1, "r", f"whole sequences were in the core, and {PATIENCE:,} cycles long it neither offered an "
+              "output nor took an input; a reset clears it"))),
 )
 """Registers behind them, of a design with protected memories."""
 

@@ -23,7 +23,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from circulant.sweep.processes import Processes, side_by_side
 
-__all__ = ["PLAYED", "Draw", "Flipped", "Plan", "Scored", "campaign", "flipped", "played"]
+__all__ = ["PLAYED", "Draw", "Flipped", "Plan", "Scored", "Simulated", "campaign", "flipped", "played"]
 
 CHUNK = 16
 """Draws of a task."""

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.bus.axi4_lite import answer_layout, request_layout
 from circulant.hw.emit.target import Platform
 from circulant.sim.configuration import ADDRESS_BITS, WORD
-from circulant.sim.registers import IDENTIFICATION, TABLE_VERSION, RegisterMap, register
+from circulant.sim.registers import IDENTIFICATION, PATIENCE, TABLE_VERSION, RegisterMap, register
 
 __all__ = ["RESET_CYCLES", "RegisterFile"]
 
@@ -23,6 +23,7 @@ class RegisterFile(wiring.Component):
     Parameters:
         addresses: of the design.
         network: its hash, 64 hexadecimal digits.
+        patience: cycles after which a core of protected memories hangs, a power of two.
 
     Members:
         execute, asked, finished, reply: see `circulant.hw.bus.crossing.Crossing`.
@@ -38,8 +39,8 @@ class RegisterFile(wiring.Component):
         cfg_…: the core's configuration port.
     """
 
-    def __init__(self, addresses: RegisterMap, network: str) -> None:
-        self._map, self._network = addresses, network
+    def __init__(self, addresses: RegisterMap, network: str, *, patience: int = PATIENCE) -> None:
+        self._map, self._network, self._patience = addresses, network, patience
         super().__init__({
             "execute": In(1), "asked": In(request_layout(addresses.address_bits)), "finished": Out(1),
             "reply": Out(answer_layout()),
@@ -113,7 +114,13 @@ class RegisterFile(wiring.Component):
         if self._map.guarded:
             corrected = Signal(WORD)
             m.d.sync += corrected.eq(corrected + self.corrected)
-            values |= {"corrected": corrected, "uncorrected": self.uncorrected}
+            # The watchdog: its highest bit stays.
+            waited = Signal(range(self._patience + 1))
+            with m.If(self.reset | ~waited[-1] & ((in_flight == 0) | self.offered | self.enters)):
+                m.d.sync += waited.eq(0)
+            with m.Elif(~waited[-1]):
+                m.d.sync += waited.eq(waited + 1)
+            values |= {"corrected": corrected, "uncorrected": Cat(self.uncorrected, waited[-1])}
         return values | {f"network_{n}": Const(int(self._network[8 * n:8 * n + 8], 16), WORD) for n in range(8)}
 
     def _commands(self, m: Module, writes: Value, here: dict[str, Value]) -> None:

@@ -164,6 +164,31 @@ def test_registers_count_what_protected_memories_put_right(tmp_path):
     assert "corrected" in wrapper and "uncorrected" in wrapper
 
 
+def test_a_core_that_gives_nothing_any_more_hangs():
+    addresses = RegisterMap.of(None, guarded=True)
+    at = {each.name: each.offset for each in addresses.registers}
+
+    def seen(**at_cycle):
+        """What the watchdog says 4 + 9 cycles after a sequence has come, patience 8; ports by cycle."""
+        words = []
+
+        def host():
+            for cycle in range(18):
+                ports = yield {"enters": int(cycle == 0), "last_in": int(cycle == 0), "execute": int(cycle == 14),
+                               "asked": {"write": 0, "whole": 1, "address": at["uncorrected"], "word": 0},
+                               **{name: int(cycle in cycles) for name, cycles in at_cycle.items()}}
+                words.extend([ports["reply"]["word"]] * ports["finished"])
+
+        simulate.Amaranths(RegisterFile(addresses, 64 * "0", patience=8)).run([host()])
+        return words
+
+    assert seen() == [2]
+    assert seen(offered=[8]) == [0], "it waits for whoever takes outputs"
+    assert seen(offered=[3], leaves=[3], last_out=[3]) == [0], "nothing is in it"
+    assert seen(offered=[12]) == [2], "it stays"
+    assert seen(enters=[0, 6]) == [0]
+
+
 def test_a_bus_that_is_not_known_is_refused():
     with pytest.raises(Refusal, match=r"^A bus must be one of none, axi4-lite, not 'axi'; did you mean 'axi4-lite'\?"):
         generate(made(3), bus="axi")
