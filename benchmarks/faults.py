@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -157,15 +157,18 @@ def _columns(k: int) -> dict[str, dict[str, float]]:
             for what, (none, *scores) in each.items()}
 
 
-def _kept(run: Run, name: str, made: Callable[[], Any]) -> dict[str, Any]:
-    """The figures that another call found of the same design, or those that are made now."""
+Kind = TypeVar("Kind", Flipped, Simulated)
+
+
+def _kept(run: Run, name: str, kind: type[Kind], made: Callable[[], Kind]) -> Kind:
+    """The figures that another call found of the same network, or those that are made now."""
     path, sha = run.path("faults") / f"{name}.json", Network.load(run.folder).hash
-    if path.exists() and (found := json.loads(path.read_text()))["network"] == sha:
-        return dict(found["figures"])
-    found = made()._asdict()
+    if path.exists() and (kept := json.loads(path.read_text()))["network"] == sha:
+        return kind(**kept["figures"])
+    found = made()
     path.parent.mkdir(exist_ok=True)
-    atomic_text(path, json.dumps({"network": sha, "figures": found}))
-    return dict(found)
+    atomic_text(path, json.dumps({"network": sha, "figures": found._asdict()}))
+    return found
 
 
 def _every_flip() -> dict[str, int]:
@@ -253,8 +256,8 @@ def measure(runs: int, parts: tuple[str, ...]) -> dict[str, Any]:
             f"{SAVED:.1%} less, with check bits {1 - (1 - SAVED) * coded / own:.1%}")
     if "registers" in parts:
         run = _made("digits-gru", DESIGNS["digits-gru"], generates=True)
-        found["registers"] = _kept(run, f"registers-{FLIPS}", partial(flipped, run, FLIPS))
-        turned = Flipped(**found["registers"])
+        turned = _kept(run, f"registers-{FLIPS}", Flipped, partial(flipped, run, FLIPS))
+        found["registers"] = turned._asdict()
         low, high = sampling.share(turned.ends["wrong"], turned.runs, CONFIDENCE)
         table[f"digits-gru: one flip in {turned.bits:,} bits of registers"] = (
             ", ".join(f"{count} {end}" for end, count in turned.ends.items())
@@ -264,8 +267,8 @@ def measure(runs: int, parts: tuple[str, ...]) -> dict[str, Any]:
         for n, (name, overrides) in enumerate(DESIGNS.items()):
             count = (runs + n) // len(DESIGNS)
             run = _made(name, overrides, generates=True)
-            found["circuits"][name] = _kept(run, f"circuits-{count}", partial(played, run, plan, count, 100))
-            result = Simulated(**found["circuits"][name])
+            result = _kept(run, f"circuits-{count}", Simulated, partial(played, run, plan, count, 100))
+            found["circuits"][name] = result._asdict()
             table[f"{name}: runs equal to golden"] = f"{result.equal} of {result.runs}"
             table[f"{name}: one wrong bit in a program or table"] = ", ".join(
                 f"{count} {end}" for end, count in result.ends.items())

@@ -82,8 +82,7 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
     network = network_of(run, quantized)
     among = chosen(network, memories or None)
     bits = sum(each.words * Code(each.word_bits, protection).bits for each in among.values())
-    mended = Code(1, protection).corrects  # Single ones are all put right.
-    singles = 0 if mended else sampling.sample_size(bits, margin, confidence)
+    singles = 0 if Code(1, protection).corrects else sampling.sample_size(bits, margin, confidence)
     plan = Plan(memories, kind, rates=rates or RATES, draws=draws, singles=singles, seed=seed, protection=protection)
     target = out or folder / "faults"
     with Bars(Console(stderr=True)) as bars:
