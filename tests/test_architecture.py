@@ -340,10 +340,10 @@ LINES = {
     "sim": 17_570,
     "hw": 24_500,
     "boards": 7_500,
-    "benchmarks": 9_790,
+    "benchmarks": 9_800,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_720,
+    "tests": 53_770,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
