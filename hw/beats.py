@@ -5,6 +5,8 @@ ones stands a width converter. The price is transforms side by side, and inverse
 """
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
 
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
@@ -34,9 +36,6 @@ BEATS = 1, 2, 4, 8, 16
 
 AUTO = 0
 """The word for as many blocks a beat as give the best design."""
-
-OF_ARRAYS = (Linear, RecurrentLayer)
-"""Layers that have arrays, which may take or give several blocks a cycle."""
 
 CELLS = 4
 """Blocks that a layer with a state gives at once, at the most."""
@@ -76,7 +75,7 @@ def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bo
                       f"{blocks!r}; give a power of two")
     if blocks == 1:
         return (1,)
-    connected = [each for each in network.stages if isinstance(each, OF_ARRAYS)]
+    connected = [each for each in network.stages if isinstance(each, Linear | RecurrentLayer)]
     alone = sum(map(bool, map(cells_of, network.stages))) == len(connected) == 1
     why = next((reason for reason, found in (
         (f"objective {objective!r} gives all layers one array", objective in ("latency", "area") and not alone),
@@ -105,8 +104,7 @@ def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[
     best: tuple[tuple[float, ...], list[Plan]] | None = None
     sizes = _Sizes(network)
     for blocks in widths.tried:
-        wide = [_wide_ladder(layer, blocks, widths.levels)
-                if isinstance(layer, OF_ARRAYS) and blocks > 1 else each
+        wide = [(_wide_ladder(layer, blocks, widths.levels) if blocks > 1 else None) or each
                 for layer, each in zip(network.stages, ladders, strict=True)]
         made = separate(wide)
         for longer in LONGER if widths.product and blocks > 1 else (1,):
@@ -148,10 +146,23 @@ class _Coming:
         return forked(self.leaves, self.size, self.k, [values])[0]
 
 
-def _wide_ladder(layer: Simple, blocks: int, levels: int) -> Ladder:
+@singledispatch
+def _wide_ladder(layer: Any, blocks: int, levels: int) -> Ladder | None:
     """The useful plans of a layer whose array takes and gives several blocks a cycle; one with a state only gives."""
-    found = ([_planned(layer, shape) for shape in _shapes(layer, blocks, levels)] if isinstance(layer, Linear) else
-             list(candidates(layer, 1, levels, min(blocks, CELLS))))
+    return None
+
+
+@_wide_ladder.register
+def _(layer: Linear, blocks: int, levels: int) -> Ladder | None:
+    return _ladder(layer, [_planned(layer, shape) for shape in _shapes(layer, blocks, levels)])
+
+
+@_wide_ladder.register
+def _(layer: RecurrentLayer, blocks: int, levels: int) -> Ladder | None:
+    return _ladder(layer, list(candidates(layer, 1, levels, min(blocks, CELLS))))
+
+
+def _ladder(layer: Simple, found: list[LayerPlan]) -> Ladder:
     return Ladder([(each,) for each in useful(found)],
                   lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
 

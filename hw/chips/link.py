@@ -218,7 +218,9 @@ class Aside(wiring.Component):
         m.submodules.queue = queue = DeepQueue(self._shape, depth=self._depth)
         waiting = Signal(range(self._depth + 2))
         held = Signal.like(Value.cast(self.i.payload))
-        full, moves, more = Signal(), Signal(), Signal()
+        full = Signal()
+        moves = Signal()
+        more = Signal()
         given = Value.cast(self.i.payload)
         m.d.comb += [
             more.eq(waiting != 0), moves.eq(~full | self.o.ready),  # What waits moves up.

@@ -269,7 +269,8 @@ class Rom(wiring.Component):
             m.d.comb += [writer["wen"].eq(opening.write), writer["waddr"].eq(opening.index),
                          writer["wdata"].eq(opening.word)]
         if self.scrubbed:  # While the port is open nobody reads.
-            last, waits = Signal(self._address), Signal()
+            last = Signal(self._address)
+            waits = Signal()
             again = self.en & (self.addr == last)
             with m.If(self.en):
                 m.d.sync += last.eq(self.addr)
