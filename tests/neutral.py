@@ -70,6 +70,27 @@ def _(node: neutral.CausalConv, x):
 
 
 @compute.register
+def _(node: neutral.Blend, gate, x):
+    states = [torch.zeros_like(x[:, 0])]
+    for z, value in zip(gate.unbind(1), x.unbind(1), strict=True):
+        states.append(states[-1] + z * (value - states[-1]))
+    return torch.stack(states[1:], 1)
+
+
+@compute.register
+def _(node: neutral.Decay, x):
+    if node.turns is not None:
+        factors, x = torch.complex(node.factors, node.turns), torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    else:
+        factors = node.factors
+    states = [torch.zeros_like(x[:, 0])]
+    for value in x.unbind(1):
+        states.append(factors.to(x) * states[-1] + value)
+    found = torch.stack(states[1:], 1)
+    return found if node.turns is None else torch.view_as_real(found).flatten(-2)
+
+
+@compute.register
 def _(node: neutral.Norm, x):
     if node.mode == "layer":
         return functional.layer_norm(x, x.shape[-1:], node.gain.to(x), node.shift.to(x), node.epsilon)

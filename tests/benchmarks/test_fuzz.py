@@ -18,7 +18,7 @@ def test_the_draws_cover_kinds_geometry_and_options():
     layers = [layer for each in drawn for layer in each.model.layers]
     assert {layer.kind for layer in layers} == {
         "linear", "gru", "lstm", "reverse", "concat", "conv", "depthwise", "pool", "flatten", "scale", "activation",
-        "add", "over_time", "gate", "repeat"}
+        "add", "over_time", "gate", "repeat", "rnn"}
     windows = [layer.window for layer in layers if layer.kind == "conv"]
     assert any(window.sees_padding_alone for window in windows)
     assert any(max(window.stride) > max(window.kernel) for window in windows)

@@ -178,6 +178,9 @@ def _(node: neutral.Conv, to: Builder) -> Stream | None:
                          bias=as_numpy(node.bias), relu=node.relu)
 
     constraint = node.constraint
+    if (constraint.kernel, node.stride, node.padding, node.groups) == ((1,), (1,), (0,), 1) and (
+            came := to.source(node.inputs[0])[0].form.flow) and came.sequence:
+        return _of_steps(node, to)
     if {*to.graph[node.inputs[0]].sizes[1:], *node.sizes[1:]} <= {1} and (made := _of_a_pixel(node, to)):
         return made
     window = _window(constraint.kernel, node.stride, node.padding, node.dilation)
@@ -216,6 +219,10 @@ def _of_a_pixel(node: neutral.Conv, to: Builder) -> Stream | None:
 
 @lowered.register
 def _(node: neutral.CausalConv, to: Builder) -> Stream | None:
+    return _of_steps(node, to, node.dilation)
+
+
+def _of_steps(node: neutral.Conv | neutral.CausalConv, to: Builder, dilation: int = 1) -> Stream | None:
     """The newest and earlier vectors side by side, and a linear layer over them."""
     source, constraint = to.steps(node), node.constraint
     if source is None:
@@ -224,7 +231,7 @@ def _(node: neutral.CausalConv, to: Builder) -> Stream | None:
     width = -(-constraint.columns // k) * k
     first, bias = as_numpy(node.first), as_numpy(node.bias)
     past = source if taps == 1 else to.give(node.name, "taps", source, lambda name, flow: FloatTaps(
-        name, flow.size, taps, node.dilation, width), Form.of(Flow(taps * width, sequence=True), steps),
+        name, flow.size, taps, dilation, width), Form.of(Flow(taps * width, sequence=True), steps),
         path=f"{node.name}_taps")
     weight = np.moveaxis(first, 0, 1).reshape(first.shape[1], -1, k)
     made = to.give(node.name, "conv", past, lambda name, flow: FloatLinear(

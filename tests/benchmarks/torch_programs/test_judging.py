@@ -5,8 +5,7 @@ from benchmarks.torch_programs import PROGRAMS, judge
 from circulant.training import export
 
 REFUSED = {
-    "state_as_input", "kept_state", "kept_cell", "cell_state", "all_steps_flattened",
-    "steps_then_convolution"}
+    "state_as_input", "kept_cell", "cell_state", "all_steps_flattened", "steps_then_convolution"}
 """Those that nothing is there for yet."""
 
 
