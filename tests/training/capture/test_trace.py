@@ -77,7 +77,8 @@ def test_every_model_that_we_name_is_captured_exactly(kind, block_size):
     elif kind in ("vgg", "resnet8"):
         assert len(folded) < len(norms), "a norm after a circulant convolution must stay"
         assert all("not folded" in entry.note for entry in norms if entry not in folded)
-    assert sum(isinstance(node, Scale) for node in graph.nodes) == len(norms) - len(folded)
+    gains = kind == "lru" and block_size > 1  # Those of a complex recurrence fold into dense matrices, too.
+    assert sum(isinstance(node, Scale) for node in graph.nodes) == len(norms) - len(folded) + gains
 
 
 @pytest.mark.parametrize("run", [
