@@ -338,7 +338,7 @@ LINES = {
     "circulant": 10_420,
     "training": 14_790,
     "sim": 17_570,
-    "hw": 24_510,
+    "hw": 24_520,
     "boards": 7_500,
     "benchmarks": 9_800,
     "examples": 1_300,
