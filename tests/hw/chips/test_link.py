@@ -87,7 +87,7 @@ def test_lost_doubled_and_spoilt_words_change_nothing(bits, seed):
 
 
 def test_a_block_takes_as_long_as_it_says():
-    shape, alone, close = Between(bits=8, latency=4).shape, *([Transfers(), Transfers()] for _ in range(2))
+    shape, alone, close = LinkShape(8, 4, OUT), *([Transfers(), Transfers()] for _ in range(2))
     for (came, went), stall in ((alone, 0.8), (close, 0)):
         run(Between(bits=8, latency=4), source("i_0", words(OUT[0], 30, 1), came, stall=stall, seed=1),
             sink("o_0", went, [came]))
