@@ -111,13 +111,17 @@ class Hardware(Table):
                          "whole sequences; longer ones are cut", low=1, high=65536)
     objective: str = key("auto", "goal of the design. auto: an array for each layer or one for all, whichever has the "
                          "smaller product of cycles a step and latency; throughput: an array for each layer; latency: "
-                         "one array for all layers, for the lowest latency of a sample; area: one array with the "
-                         "shortest step, for few multipliers", choices=("auto", "throughput", "latency", "area"))
+                         "one for all, for the lowest latency; area: one with the shortest step, for few "
+                         "multipliers", choices=("auto", "throughput", "latency", "area"))
     levels: int = key(4, "largest number of logic levels between two registers of recurrent and fully connected "
                       "layers; more levels shorten a step and slow the clock, see synthesis.md", low=4, high=12)
-    beat_blocks: int = key(1, "most blocks that streams and ports carry in a cycle, 1, 2, 4, 8 or 16: more of them "
-                           "shorten period and latency of wide fully connected layers with an array each and of cells",
+    beat_blocks: int = key(1, "most blocks that streams and ports carry in a cycle, a power of two: more shorten "
+                           "period and latency of wide fully connected layers with an array each and of cells",
                            low=1, high=16, zero="the best of them")
+    latency: int = key(0, "latency_spaced at the most, in cycles; the objective chooses among designs within it",
+                       low=1, high=10**9, zero="any")
+    latency_us: float = key(0.0, "the same in microseconds, at clock_mhz or the estimated clock of the device",
+                            low=1e-4, high=1e6, zero="any")
     clock_mhz: int = key(0, "target clock on the device; the levels follow from it", low=1, high=1000, zero="any")
     reloadable: bool = key(False, "add a port that exchanges weights, and saves and restores states, at run time; see "
                            "reload.md")

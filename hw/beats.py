@@ -6,6 +6,7 @@ ones stands a width converter. The price is transforms side by side, and inverse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from math import inf
 from typing import Any
 
 from circulant.hw.array.bank_shape import write_latency
@@ -29,7 +30,7 @@ from circulant.sim.kinds.cell import RecurrentLayer
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.refusal import Refusal
 
-__all__ = ["AUTO", "BEATS", "Widths", "allowed_beats", "best_beats", "joined_plans"]
+__all__ = ["AUTO", "BEATS", "Sizes", "Widths", "allowed_beats", "best_beats", "joined_plans"]
 
 BEATS = 1, 2, 4, 8, 16
 """Blocks of a beat at the most that a design may have."""
@@ -56,12 +57,19 @@ class Widths:
         levels: of logic between two registers.
         multipliers: of the design at the most.
         product: whether that of period and latency counts; else the period, and then the latency.
+        limit: of the latency, in cycles, which comes first.
     """
 
     tried: tuple[int, ...]
     levels: int
     multipliers: int
     product: bool = False
+    limit: float = inf
+
+    def figures(self, cycles: float, late: int | None) -> tuple[float, ...]:
+        """The figures that are compared of plans, the smaller the better."""
+        beyond = max(0.0, (inf if late is None else late) - self.limit) if self.limit < inf else 0.0
+        return beyond, *((cycles * late,) if self.product and late else (cycles, late or 0))
 
 
 def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bool, objective: str) -> tuple[int, ...]:
@@ -102,17 +110,16 @@ def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[
     if widths.tried == (1,):
         return separate(list(ladders))
     best: tuple[tuple[float, ...], list[Plan]] | None = None
-    sizes = _Sizes(network)
+    sizes = Sizes(network)
     for blocks in widths.tried:
         wide = [(_wide_ladder(layer, blocks, widths.levels) if blocks > 1 else None) or each
                 for layer, each in zip(network.stages, ladders, strict=True)]
         made = separate(wide)
-        for longer in LONGER if widths.product and blocks > 1 else (1,):
+        for longer in LONGER if (widths.product or widths.limit < inf) and blocks > 1 else (1,):
             bound = int(max(each.cycles for each in made) * longer)
             plans = made if blocks == 1 else _with_joins(sizes, _soonest(sizes, made, widths, bound, blocks))
             late = latencies(network, plans, sizes(plans))["latency_spaced"]
-            cycles = max(each.cycles for each in plans)
-            key = (cycles * late,) if widths.product and late else (cycles, late or 0)
+            key = widths.figures(max(each.cycles for each in plans), late)
             if best is None or key < best[0]:
                 best = key, plans
     assert best is not None
@@ -121,10 +128,10 @@ def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[
 
 def joined_plans(network: Network, plans: list[Plan]) -> list[Plan]:
     """The plans with the cycles of joins, which pass a block in each."""
-    return _with_joins(_Sizes(network), plans)
+    return _with_joins(Sizes(network), plans)
 
 
-def _with_joins(sizes: "_Sizes", plans: list[Plan]) -> list[Plan]:
+def _with_joins(sizes: "Sizes", plans: list[Plan]) -> list[Plan]:
     network = sizes.network
     if network.arrangement.chain:
         return plans
@@ -181,7 +188,7 @@ def _planned(layer: Linear, shape: ArrayShape, spacing: tuple[int, int, int] = I
     return LayerPlan(shape, 0, shape.multipliers(layer.product.block_size), vector_cycles(layer, shape), spacing)
 
 
-class _Sizes:
+class Sizes:
     """The values of a block that comes to each stage and of one that leaves it, of units that are made once."""
 
     def __init__(self, network: Network) -> None:
@@ -207,7 +214,7 @@ def _sizes(layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
     return values(inputs(made)[0]), values(made.o)
 
 
-def _soonest(sizes: _Sizes, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int) -> list[Plan]:
+def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int) -> list[Plan]:
     """The plans with arrays, orders of products and widths that give the results of a sample sooner, each layer in turn
     with what comes to it from those before. Unchanged where it is not known when blocks come.
 

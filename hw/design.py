@@ -131,7 +131,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
              reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
              objective: str = "auto", family: str = "generic", bus: str = "none",
              clock_gating: bool = False, dsp_packing: str = "none", protection: str = "none",
-             beat_blocks: int = 1) -> Design:
+             beat_blocks: int = 1, latency: int = 0) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -158,10 +158,12 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         beat_blocks: blocks that streams and ports carry in a cycle at the most, 1, 2, 4, 8 or 16, where layers have an
             array each, and of a cell alone; 0 for the best of them. More of them take more transforms, and shorten the
             period and the latency of wide fully connected layers and of cells.
+        latency: of a sample into an idle circuit at the most, in cycles; 0 for any. Of the designs within it, the
+            objective chooses.
 
     Raises:
-        Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
-            not support.
+        Refusal: when a number is not positive, the budget is too small, no plan that is found has the latency, or the
+            network holds what the generator does not support.
     """
     network = network.with_argmax() if argmax else network
     if family not in PROFILES:
@@ -192,10 +194,10 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     with fast_elaboration():
         if objective == "throughput":
             plans, others = plan(network, multipliers, streams=streams, levels=levels, reloadable=reloadable,
-                                 beat_blocks=beat_blocks), []
+                                 beat_blocks=beat_blocks, latency=latency), []
         else:
             found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
-                                 reloadable=reloadable, beat_blocks=beat_blocks)
+                                 reloadable=reloadable, beat_blocks=beat_blocks, latency=latency)
             plans, others = found[0].plans, [
                 _alternative(network, replace(each, plans=with_protection(each.plans, protection)),
                              max_steps=max_steps, reloadable=reloadable) for each in found]
@@ -217,6 +219,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         manifest |= {"clock_gating": True} if clock_gating else {}
         manifest |= {"protection": protection} if protection != "none" else {}
         manifest |= {"beat_blocks": beat_blocks} if beat_blocks != 1 else {}
+        manifest |= {"latency_asked": latency} if latency else {}
         manifest |= _dsp_blocks(counted, dsp_packing) if dsp_packing != "none" else {}
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest, counted=counted)

@@ -246,7 +246,8 @@ def sites_of(folder: str | Path, network: Network, *, multipliers: int, streams:
     """
     manifest = read(folder)
     plans = plan(network, multipliers, streams=streams, levels=levels, objective=manifest["objective"],
-                 reloadable="configuration" in manifest, beat_blocks=manifest.get("beat_blocks", 1))
+                 reloadable="configuration" in manifest, beat_blocks=manifest.get("beat_blocks", 1),
+                 latency=manifest.get("latency_asked", 0))
     if "dsp_packing" in manifest:
         plans = with_ports(plans, manifest["dsp_packing"])
     found = sites(network, plans, manifest.get("protection", "none"))

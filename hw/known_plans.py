@@ -21,7 +21,7 @@ _KNOWN: dict[Any, Sequence[Plan]] = {}
 
 def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
              objective: str = "throughput", reloadable: bool = False, packing: str = "none",
-             protection: str = "none", beat_blocks: int = 1) -> list[Plan]:
+             protection: str = "none", beat_blocks: int = 1, latency: int = 0) -> list[Plan]:
     """The plans of a network, as `circulant.hw.planner.plan`, found once in a process.
 
     Parameters:
@@ -31,10 +31,10 @@ def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: in
     Raises:
         Refusal: as `circulant.hw.planner.plan`.
     """
-    key = tuple(map(_sizes, network.stages)), multipliers, streams, levels, objective, reloadable, beat_blocks
+    key = tuple(map(_sizes, network.stages)), multipliers, streams, levels, objective, reloadable, beat_blocks, latency
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels, objective=objective,
-                           reloadable=reloadable, beat_blocks=beat_blocks)
+                           reloadable=reloadable, beat_blocks=beat_blocks, latency=latency)
     plans = with_protection(with_ports(rebound(_KNOWN[key], network.stages), packing), protection)
     return [_bound(each, layer) for each, layer in zip(plans, network.stages, strict=True)]
 

@@ -8,14 +8,15 @@ import numpy as np
 
 from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
-from circulant.hw.beats import Widths, allowed_beats, best_beats, joined_plans
+from circulant.hw.beats import Sizes, Widths, allowed_beats, best_beats, joined_plans
 from circulant.hw.kinds.conv.tile import PIXELS
 from circulant.hw.kinds.registry import KINDS
 from circulant.hw.plan.latency import leaving, reblocked
 from circulant.hw.plan.passes import Ladder, Rung, ladder, layer_multiplications, tiled
+from circulant.hw.plan.passing import latencies
 from circulant.hw.plan.shared.arrays import shared_plans
-from circulant.hw.plan.shared.candidates import least_shared
-from circulant.hw.plan.shared.groups import paired, shareable
+from circulant.hw.plan.shared.candidates import Goal, least_shared
+from circulant.hw.plan.shared.groups import Group, paired, shareable
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
@@ -81,7 +82,7 @@ class Alternative:
 
 
 def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-         objective: str = "throughput", reloadable: bool = False, beat_blocks: int = 1,
+         objective: str = "throughput", reloadable: bool = False, beat_blocks: int = 1, latency: int = 0,
          waits: Mapping[str, int] | None = None) -> list[Plan]:
     """For each layer its share of ``multipliers``: of an array for each layer, the slowest layer is as fast as they
     allow; for other objectives see `alternatives`.
@@ -93,29 +94,31 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         objective: one of `OBJECTIVES`.
         reloadable: whether weights are exchanged, see `Sharing`.
         beat_blocks: blocks of a beat at the most, one of `circulant.hw.beats.BEATS`, or `circulant.hw.beats.AUTO`.
+        latency: of a sample into an idle circuit at the most, in cycles; 0 for any.
         waits: by the name of a layer the cycles that its step takes beside its array, as it waits for what comes from
             elsewhere; only with "throughput".
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
-            hardware or none for several streams.
+            hardware or none for several streams, or no plan that is found has the latency.
     """
     if objective != "throughput":
         return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
-                            reloadable=reloadable, beat_blocks=beat_blocks)[0].plans
+                            reloadable=reloadable, beat_blocks=beat_blocks, latency=latency)[0].plans
     beats = allowed_beats(network, beat_blocks, streams=streams, reloadable=reloadable, objective=objective)
     found = _ladders(network, multipliers, streams, levels, objective)
     least = sum(rung_multipliers(each.rungs[0]) for each in found)
     way_out = _one_array(network, streams, levels, least) if least > multipliers else ""
-    return best_beats(network, found, partial(_separate, network, multipliers, way_out=way_out,
-                                            waits=waits),
-                      Widths(beats, levels, multipliers))
+    made = best_beats(network, found, partial(_separate, network, multipliers, way_out=way_out, waits=waits),
+                      Widths(beats, levels, multipliers, limit=_limit(latency)))
+    return _within(network, [_each(network, made)], latency, multipliers, objective)[0].plans
 
 
 def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-                 objective: str, reloadable: bool = False, beat_blocks: int = 1) -> list[Alternative]:
+                 objective: str, reloadable: bool = False, beat_blocks: int = 1,
+                 latency: int = 0) -> list[Alternative]:
     """The engines that a network can have within a budget, the best first, for an objective other than "throughput";
-    for the parameters see `plan`.
+    for the parameters see `plan`. With a latency asked for, those within it are the best, whatever the objective.
 
     Raises:
         Refusal: as `plan`; when the layers cannot share an array, unless the objective is "auto".
@@ -123,7 +126,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     beats = allowed_beats(network, beat_blocks, streams=streams, reloadable=reloadable, objective=objective)
     ladders = _ladders(network, multipliers, streams, levels, objective)
     own = partial(best_beats, network, ladders, partial(_separate, network, multipliers, way_out=""),
-                   Widths(beats, levels, multipliers, product=True))
+                   Widths(beats, levels, multipliers, product=True, limit=_limit(latency)))
     if objective == "latency" and any(layer.kind == "bidirectional" for layer in network.stages):
         raise Refusal(f"hardware.objective must not be 'latency' where a layer is bidirectional, as network "
                       f"{network.name!r} has no result before a sequence ends; choose 'throughput', 'auto' or 'area'")
@@ -133,25 +136,84 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         if objective != "auto":
             raise
         why = f"layers cannot share one: {str(refusal).partition(', but ')[2].partition('; ')[0]}"
-        return [_each(network, own(), why)]
+        return _within(network, [_each(network, own(), why)], latency, multipliers, objective)
     found: list[Alternative] = []
     least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
     if least <= multipliers:
         found.append(_each(network, own()))
-    # The product of both figures leads to other arrays, of which one may have the lowest latency.
-    shared, cost = min((shared_plans(groups, multipliers, levels=levels, objective=each, eager=not reloadable,
-                                     beats=max(beats)) for each in (objective, "auto")[:1 + (objective == "latency")]),
-                       key=lambda found: (found[1].latency, found[1].period))
-    one = paired(network.stages, shared)
-    plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
-    latency = None if len(one) < len(shared) else _latency(
-        network, plans, len(one), list(cost.results), groups[-1].k)
-    found.append(Alternative(ONE if len(groups) == 1 else GROUPS, plans, cost.period, latency))
+    behind = [each.rungs[0][0] for each in ladders]
+
+    def shared(goal: Goal) -> Alternative:
+        made, cost = shared_plans(groups, multipliers, levels=levels, goal=goal, eager=not reloadable,
+                                  beats=max(beats))
+        one = paired(network.stages, made)
+        plans = [*one, *behind[len(one):]]
+        late = None if len(one) < len(made) else _latency(network, plans, len(one), list(cost.results), groups[-1].k)
+        return Alternative(ONE if len(groups) == 1 else GROUPS, plans, cost.period, late)
+
+    made = [shared(Goal(objective))]
+    if objective == "latency":  # The product of both figures leads to other arrays, which may have a lower one.
+        made.append(shared(Goal("auto")))
+    elif latency:
+        for goal in Goal(objective, latency - _behind(network, behind, groups)), Goal("latency"):
+            if _spaced(network, made[-1]) > latency:
+                made.append(shared(goal))
+        made = made[-1:] if _spaced(network, made[-1]) <= latency else made
+    found.append(min(made, key=lambda each: (_late(each), each.period)))
     known = all(each.latency is not None for each in found)
     order = {"auto": lambda each: (each.period * _late(each) if known else each.period, _late(each)),
              "latency": lambda each: (_late(each), each.period), "area": lambda each: (each.engines == EACH, 0)}
-    best, *others = sorted(found, key=order[objective])
-    return [replace(best, reason=_reason(best, others, objective, least)), *others]
+    best, *others = _within(network, sorted(found, key=order[objective]), latency, multipliers, objective)
+    return [best if best.reason else replace(best, reason=_reason(best, others, objective, least)), *others]
+
+
+def _limit(latency: int) -> float:
+    return latency or inf
+
+
+def _spaced(network: Network, each: Alternative) -> float:
+    """The latency of a sample into an idle circuit; infinite where it is not planned."""
+    found = latencies(network, each.plans, Sizes(network)(each.plans))["latency_spaced"]
+    return inf if found is None else found
+
+
+def _behind(network: Network, plans: Sequence[Plan], groups: Sequence[Group]) -> int:
+    """About the latency of the layers behind those that share arrays."""
+    shared = sum(len(group.layers) for group in groups)
+    if shared > len(network.stages):  # Both directions, of which no sample has a latency.
+        return 0
+    size, k = network.stages[shared - 1].outputs, groups[-1].k
+    return _latency(network, plans, shared, list(range(1 - -(-size // k), 1)), k) or 0
+
+
+def _within(network: Network, found: Sequence[Alternative], latency: int, multipliers: int,
+            objective: str) -> list[Alternative]:
+    """The alternatives, the best first, with those in front whose latency is the one asked for at the most, if one is.
+
+    Raises:
+        Refusal: when no alternative has it.
+    """
+    if not latency:
+        return list(found)
+
+    late = {id(each): _spaced(network, each) for each in found}
+
+    def beyond(each: Alternative) -> float:
+        return max(0, late[id(each)] - latency)
+
+    best, *others = sorted(found, key=beyond)
+    nearest = late[id(best)]
+    if nearest == inf:
+        raise Refusal(f"The latency of a sample is not planned of network {network.name!r}, so that hardware.latency "
+                      f"must be 0, not {latency}; leave it out, and see what circulant simulate measures")
+    if beyond(best):
+        other = " or objective 'latency'" if objective == "throughput" else ""
+        raise Refusal(f"A sample of network {network.name!r} must take at most {latency} cycles (hardware.latency), "
+                      f"but the nearest plan takes {nearest:g}, {best.engines} with {best.multipliers} of "
+                      f"{multipliers} multipliers and a step of {best.period:g} cycles; ask for {nearest:g}, or give "
+                      f"more multipliers, levels of logic, blocks a beat{other}")
+    why = f"only so does a sample take at most {latency} cycles" if others and beyond(others[0]) else best.reason
+    return [replace(best, reason=why), *others]
 
 
 def _reason(best: Alternative, others: Sequence[Alternative], objective: str, least: int) -> str:

@@ -42,7 +42,8 @@ def writes_for(folder: str | Path, network: Network, other: Network, *, multipli
     """
     folder = Path(folder)
     manifest = read(folder)
-    plans = plan(network, multipliers, streams=streams, levels=levels, objective=manifest["objective"], reloadable=True)
+    plans = plan(network, multipliers, streams=streams, levels=levels, objective=manifest["objective"], reloadable=True,
+                 latency=manifest.get("latency_asked", 0))
     plans = with_protection(plans, manifest.get("protection", "none"))
     design = Design(network, plans, "", {}, manifest)
     texts = {name: text.encode() for name, text in images(network, design.plans).items()}

@@ -174,6 +174,7 @@ class Manifest(Latencies, total=False):
     late: bool
     protection: str
     beat_blocks: int
+    latency_asked: int
 
 
 def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:

@@ -335,15 +335,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_420,
+    "circulant": 10_450,
     "training": 14_790,
     "sim": 17_570,
-    "hw": 24_520,
+    "hw": 24_620,
     "boards": 7_500,
     "benchmarks": 9_800,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_770,
+    "tests": 53_860,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -143,7 +143,7 @@ def _device(network: Network, device: Device, options: Options) -> Iterator[Chan
             plans = plans_of(network, options.multipliers, streams=options.streams, levels=options.levels,
                              objective=options.objective, reloadable=options.reloadable,
                              packing=options.dsp_packing, protection=options.protection,
-                             beat_blocks=options.beat_blocks)
+                             beat_blocks=options.beat_blocks, latency=options.latency)
         except Refusal:
             return
     for each in _ranked(others, device):

@@ -40,6 +40,7 @@ class Options:
     dsp_packing: str = "none"
     protection: str = "none"
     beat_blocks: int = 1
+    latency: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Estimated:
         taken: by resource, see `circulant.boards.device.NAMES`.
         unmapped: memories for which the family has no place.
         mhz: the clock that the family model says, at the device's slowest speed grade.
+        asked: latency at the most, in cycles; 0 for any.
     """
 
     device: Device
@@ -60,6 +62,7 @@ class Estimated:
     taken: dict[str, Taken] = field(default_factory=dict)
     unmapped: int = 0
     mhz: float = 0.0
+    asked: int = 0
 
     def us(self, cycles: float) -> float:
         """Microseconds that cycles take; the clock's error is theirs."""
@@ -93,6 +96,7 @@ class Estimated:
             f"multipliers of {self.budget:,} allowed",
             f"  {'period':<15} {self._time(made.cycles)}: a step, a vector or an image",
             *(f"  {name.replace('_', ', '):<18} {self._late(name)}, {when}" for name, when in LATENCIES.items()),
+            *([f"  {'latency asked':<18} at most {self._time(self.asked)}"] if self.asked else []),
             *(f"  {NAMES[name]:<15} {taken}{self._over(name)}" for name, taken in self.taken.items()),
             f"  {'clock':<15} about {self.mhz:.0f} MHz (± {CLOCK_ERROR:.0%}): {beside:g} ns, and {each:g} ns for each "
             "level of logic",
@@ -118,6 +122,7 @@ class Estimated:
                 "mhz": round(self.mhz, 1), "mhz_error": CLOCK_ERROR, "period_us": self.us(self.figures.cycles),
                 **self.figures.latencies, **{f"{name}_us": None if cycles is None else self.us(cycles)
                                              for name, cycles in self.figures.latencies.items()},
+                **({"latency_asked": self.asked} if self.asked else {}),
                 "estimates": list(self.figures.estimates), "shortages": self.shortages, "doubts": self.doubts}
 
 
@@ -132,7 +137,7 @@ def estimate(network: Network, device: Device, options: Options | None = None) -
     given = options.multipliers or _all(network, device, options)
     plans = plans_of(network, given, streams=options.streams, levels=options.levels, objective=options.objective,
                      reloadable=options.reloadable, packing=options.dsp_packing, protection=options.protection,
-                     beat_blocks=options.beat_blocks)
+                     beat_blocks=options.beat_blocks, latency=options.latency)
     return estimated(network, plans, device, options, given)
 
 
@@ -153,7 +158,7 @@ def estimated(network: Network, plans: Sequence[Plan], device: Device, options: 
         taken={"dsps": Taken(demand.dsps, device.dsps), "block_rams": Taken(demand.block_rams, device.block_rams),
                "luts": Taken(demand.luts.count, device.luts, demand.luts.error),
                "flip_flops": Taken(demand.flip_flops.count, device.flip_flops, demand.flip_flops.error)},
-        unmapped=demand.unmapped, mhz=family.mhz(options.levels))
+        unmapped=demand.unmapped, mhz=family.mhz(options.levels), asked=options.latency)
 
 
 def _all(network: Network, device: Device, options: Options) -> int:

@@ -10,7 +10,7 @@ from circulant.boards.device import device
 from circulant.completion import device_names, experiments
 from circulant.experiment import DEFAULT, Board, Experiment, load
 from circulant.extras import extras
-from circulant.run.sizing import budget, levels
+from circulant.run.sizing import budget, latency, levels
 from circulant.sim.figures import LATENCIES, Figures
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -73,7 +73,8 @@ def estimate(source: str | None, part: str | None, multipliers: int | None, over
     options = model.Options(
         multipliers=hardware.multipliers, streams=hardware.streams, levels=levels(experiment),
         objective=hardware.objective, max_steps=hardware.max_steps, reloadable=hardware.reloadable,
-        dsp_packing=hardware.dsp_packing, protection=hardware.protection, beat_blocks=hardware.beat_blocks)
+        dsp_packing=hardware.dsp_packing, protection=hardware.protection, beat_blocks=hardware.beat_blocks,
+        latency=latency(experiment))
     try:
         made, why = model.estimate(network, found, options), ""
     except Refusal as refusal:
@@ -111,7 +112,8 @@ def _cycles(network: Network, experiment: Experiment) -> Figures:
 
     hardware = experiment.hardware
     plans = plans_of(network, budget(experiment, network), streams=hardware.streams, levels=hardware.levels,
-                     objective=hardware.objective, reloadable=hardware.reloadable, packing=hardware.dsp_packing)
+                     objective=hardware.objective, reloadable=hardware.reloadable, packing=hardware.dsp_packing,
+                     protection=hardware.protection, beat_blocks=hardware.beat_blocks, latency=latency(experiment))
     return figures(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
 
 

@@ -151,6 +151,9 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
     if given.hardware.beat_blocks != 1:
         raise Refusal("An exploration counts a block a cycle, so hardware.beat_blocks must be 1, not "
                       f"{given.hardware.beat_blocks}; leave it out, and set it to generate the chosen design")
+    if given.hardware.latency or given.hardware.latency_us:
+        raise Refusal("An exploration takes cycles from step to step at the most by --latency-us, so hardware.latency "
+                      "and hardware.latency_us must be 0; leave them out, and set one to generate the chosen design")
     if given.training.dense:
         raise Refusal("An exploration must train its own dense baseline, as another one has seen the samples held out, "
                       f"but training.dense names {given.training.dense}; leave it out")

@@ -5,7 +5,7 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment, load
 from circulant.extras import extras
-from circulant.run.sizing import budget, family, levels
+from circulant.run.sizing import budget, family, latency, levels
 from circulant.run.untrained import untrained
 from circulant.sim.refusal import Refusal
 
@@ -71,7 +71,7 @@ def require_design(experiment: Experiment, data: Any) -> None:
     network = network.with_argmax() if hardware.argmax else network
     plans = plans_of(network, multipliers, streams=hardware.streams, levels=levels(experiment),
                      objective=hardware.objective, reloadable=hardware.reloadable, packing=hardware.dsp_packing,
-                     protection=hardware.protection, beat_blocks=hardware.beat_blocks)
+                     protection=hardware.protection, beat_blocks=hardware.beat_blocks, latency=latency(experiment))
     if name == "none" or experiment.quantization.budget:
         return
     made = parts(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)

@@ -7,19 +7,19 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import keys
 
-__all__ = ["budget", "clock", "family", "levels", "options"]
+__all__ = ["budget", "clock", "family", "latency", "levels", "options"]
 
 
 def options(experiment: Experiment, network: Network) -> dict[str, Any]:
     """The arguments of `circulant.hw.generate`.
 
     Raises:
-        Refusal: as `budget` and `levels`.
+        Refusal: as `budget`, `latency` and `levels`.
     """
     given = experiment.tables(("hardware",))["hardware"]
-    del given["clock_mhz"], given["library"]
+    del given["clock_mhz"], given["library"], given["latency_us"]
     return given | {"multipliers": budget(experiment, network), "levels": levels(experiment),
-                    "family": family(experiment)}
+                    "family": family(experiment), "latency": latency(experiment)}
 
 
 def family(experiment: Experiment) -> str:
@@ -58,6 +58,28 @@ def levels(experiment: Experiment) -> int:
         raise Refusal(f"hardware.clock_mhz must leave time for {low} levels of logic, on {name} at most "
                       f"{int(cells.mhz(low))} MHz, not {hardware.clock_mhz}; lower it")
     return min(found, high)
+
+
+def latency(experiment: Experiment) -> int:
+    """Cycles that a sample may take at the most: the experiment's, or those of its microseconds at its clock; 0 where
+    it may take any.
+
+    Raises:
+        Refusal: as `clock`; when microseconds come with cycles, or without a clock, or are less than a cycle.
+    """
+    hardware = experiment.hardware
+    if not hardware.latency_us:
+        return hardware.latency
+    if hardware.latency:
+        raise Refusal(f"hardware.latency follows from hardware.latency_us where that is given, but they are "
+                      f"{hardware.latency} and {hardware.latency_us:g}; give one of them")
+    if (mhz := clock(experiment)) is None:
+        raise Refusal("hardware.latency_us needs a device, whose family says how long a cycle is, but board.device is "
+                      "'none'; name one, or give hardware.latency in cycles")
+    if (found := int(hardware.latency_us * mhz + 1e-9)) < 1:
+        raise Refusal(f"hardware.latency_us must be a cycle at least, {1 / mhz:.3g} µs at {mhz:g} MHz, not "
+                      f"{hardware.latency_us:g}; raise it")
+    return found
 
 
 def clock(experiment: Experiment) -> float | None:

@@ -13,7 +13,7 @@ from circulant.hw.chips.timing import Timing, timing
 from circulant.hw.chips.words import LinkShape
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
-from circulant.hw.plan.shared.candidates import candidates, finalists
+from circulant.hw.plan.shared.candidates import Goal, candidates, finalists
 from circulant.hw.plan.shared.groups import Group
 from circulant.hw.planner import alternatives, plan
 from circulant.hw.stream.pipeline import LEVELS
@@ -150,7 +150,8 @@ def _sharing(part: Network, multipliers: int, levels: int) -> Iterator[list[Plan
     fitting = [each for each in candidates(Group(layers), levels) if each.multipliers <= multipliers]
     k = products[0].block_size
     quick = [each for each in fitting if each.elements == k and each.shape.chains >= GATES]
-    for each in dict.fromkeys(one for some in (fitting, quick) if some for one in finalists(some, "auto")[:LOOKED]):
+    best = (finalists(some, Goal("auto"))[:LOOKED] for some in (fitting, quick) if some)
+    for each in dict.fromkeys(one for some in best for one in some):
         for in_turn in (False, True):
             sharing = Sharing(layers, each.shape, ((each.shape.slots, ROWS, each.shape.slots),) * len(layers),
                               in_turn=in_turn, schedule=each.schedule)

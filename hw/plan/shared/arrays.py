@@ -12,7 +12,7 @@ from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
 from circulant.hw.plan.passes import useful
-from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, figures, finalists, least_shared
+from circulant.hw.plan.shared.candidates import NEARLY, Candidate, Goal, candidates, finalists, least_shared
 from circulant.hw.plan.shared.cost import RANKED, Cost, least_period, period, periods, sample_results, shared_cost
 from circulant.hw.plan.shared.groups import Group, block_size
 from circulant.hw.plan.shared.layer_counters import schedule
@@ -40,13 +40,12 @@ class Choice:
     eager: bool
 
 
-def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, objective: str,
+def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, goal: Goal,
                  eager: bool = True, beats: int = 1) -> tuple[list[LayerPlan], Cost]:
     """The plan of each layer, with an array for each group, and their cost. Of several groups the slowest one gets the
     next multipliers, again and again.
 
     Parameters:
-        objective: see `circulant.hw.plan.shared.candidates.figures`.
         eager: see `Sharing`.
         beats: see `circulant.hw.plan.shared.candidates.candidates`.
 
@@ -73,13 +72,13 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, obje
         found = [each for each in tried[n] if each.multipliers <= budget
                  and (each.elements >= group.k or each.multipliers + each.elements * sum(
                      map(element_multiplications, group.layers)) > budget)]  # Twice the elements do not fit, too.
-        ways.append(_group_plans(group, found, budget, objective=objective, eager=eager))
-    plans, cost = _steady((list(chain(*each)) for each in zip(*ways, strict=False)), objective,
+        ways.append(_group_plans(group, found, budget, goal=goal, eager=eager))
+    plans, cost = _steady((list(chain(*each)) for each in zip(*ways, strict=False)), goal,
                           pairs=any(group.pairs for group in groups))
     return [replace(plan, cycles=cost.period, repeats=cost.repeats) for plan in plans], cost
 
 
-def _steady(ways: Iterator[list[LayerPlan]], objective: str, *, pairs: bool) -> tuple[list[LayerPlan], Cost]:
+def _steady(ways: Iterator[list[LayerPlan]], goal: Goal, *, pairs: bool) -> tuple[list[LayerPlan], Cost]:
     """The first plans whose period is the same behind each end of a sequence, if they are nearly as good as the first
     ones; else these, with the greatest of their periods as an estimate. With both directions all is an estimate."""
     found: list[tuple[list[LayerPlan], Cost]] = []
@@ -87,7 +86,7 @@ def _steady(ways: Iterator[list[LayerPlan]], objective: str, *, pairs: bool) -> 
         arrays, elements = list(dict.fromkeys(plan.sharing for plan in plans if plan.sharing)), [
             plan.elements for plan in plans]
         cost, (_, first) = shared_cost(arrays, elements), found[0] if found else (plans, None)
-        if first and not _as_good(cost, first, objective):
+        if first and not _as_good(cost, first, goal):
             continue
         behind = set() if pairs else periods(arrays, elements)
         if cost.turn and behind == {cost.period}:
@@ -96,22 +95,22 @@ def _steady(ways: Iterator[list[LayerPlan]], objective: str, *, pairs: bool) -> 
     return found[0]
 
 
-def _as_good(cost: Cost, first: Cost, objective: str) -> bool:
-    """Whether a cost is nearly as good as the first one, above all by what the objective asks for."""
-    mine, best = (figures(objective, each.period, each.latency) for each in (cost, first))
+def _as_good(cost: Cost, first: Cost, goal: Goal) -> bool:
+    """Whether a cost is nearly as good as the first one, above all by what the goal asks for."""
+    mine, best = (goal.figures(each.period, each.latency) for each in (cost, first))
     return mine[0] <= best[0] * (1 + EQUAL) and mine[1] <= best[1] * (1 + NEARLY)
 
 
-def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, objective: str,
+def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, goal: Goal,
                  eager: bool) -> Iterator[list[LayerPlan]]:
     """The plans of layers with one array, from the candidates that fit, the best ones first, and behind them those that
     are nearly as good."""
-    found, layers = finalists(found, objective), group.layers
+    found, layers = finalists(found, goal), group.layers
     costs = _Costs(layers)
     orders = (True,) if group.pairs else (False, True)[:len(layers)]  # Neither direction is behind the other one.
     plain = [Choice(group, each, spacing, in_turn, eager) for each in found for spacing in _usual(each.shape)
              for in_turn in orders]
-    near = _search(costs, plain, objective, share=NEARLY)
+    near = _search(costs, plain, goal, share=NEARLY)
     best: dict[tuple[int, bool], Choice] = {}
     for (_, one), (_, other) in zip(near, sorted(near, key=lambda each: each[0][1::-1]), strict=True):
         for each in (other, one):
@@ -119,10 +118,10 @@ def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, 
     spaced = [replace(each, spacing=spacing) for each in list(best.values())[:SPACED]
               for spacing in (each.spacing, *spacings(each.candidate.shape))]
     last: dict[tuple[int, bool], Choice] = {}
-    for _, each in _search(costs, spaced, objective, share=EQUAL):
+    for _, each in _search(costs, spaced, goal, share=EQUAL):
         last.setdefault((id(each.candidate), each.in_turn), each)
     grown = [(each, *_grown(costs, each, multipliers)) for each in list(last.values())[:GROWN]]
-    grown.sort(key=lambda each: figures(objective, each[2].period, each[2].latency)[::-1])
+    grown.sort(key=lambda each: goal.figures(each[2].period, each[2].latency)[::-1])
     for chosen, elements, _ in grown:
         yield _plans(costs, chosen, elements)
     turned = [replace(chosen, in_turn=True) for chosen, _, _ in grown if orders[-1]]
@@ -187,9 +186,9 @@ class _Costs:
         return Cost(*self.period(choice, each), self.results(choice, each))
 
 
-def _search(costs: _Costs, choices: Sequence[Choice], objective: str, *,
+def _search(costs: _Costs, choices: Sequence[Choice], goal: Goal, *,
             share: float) -> list[tuple[tuple[float, ...], Choice]]:
-    """The choices whose exact cost is above the best one by what the objective asks for by such a share at the most,
+    """The choices whose exact cost is above the best one by what the goal asks for by such a share at the most,
     sorted by the other figure, which is said with them. What cannot be as good, as its issues alone take longer, is not
     played."""
     def period(each: Choice) -> float:
@@ -201,16 +200,16 @@ def _search(costs: _Costs, choices: Sequence[Choice], objective: str, *,
     played: list[tuple[float, Choice]] = []
     most = float("inf")
     for each in choices:
-        late = 0 if objective == "area" else latency(each)  # Shorter to play than a period.
-        if figures(objective, least_period([costs.sharing(each)]), late)[0] > most:
+        late = 0 if goal == Goal("area") else latency(each)  # Shorter to play than a period.
+        if goal.figures(least_period([costs.sharing(each)]), late)[0] > most:
             continue
-        first = late if objective == "latency" else figures(objective, period(each), late)[0]
+        first = late if goal.objective == "latency" else goal.figures(period(each), late)[0]
         most = min(most, first * (1 + share))
         played.append((first, each))
 
     def key(first: float, each: Choice) -> tuple[float, ...]:
         shape, late = each.candidate.shape, latency(each)
-        return (figures(objective, 0 if objective == "auto" else period(each), late)[1], first,
+        return (goal.figures(0 if goal.objective == "auto" else period(each), late)[1], first,
                 each.candidate.multipliers, each.in_turn, shape.rows % shape.chains)
 
     keyed = sorted((key(first, each), n) for n, (first, each) in enumerate(played) if first <= most)

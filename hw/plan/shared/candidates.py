@@ -1,6 +1,7 @@
 """Arrays that layers can share, with estimates of their cost."""
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import cast
 
 from circulant.hw.array.layer_programs import matrices_of, schedule_of
@@ -25,13 +26,16 @@ from circulant.hw.plan.shared.groups import Group
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.stages import Stage
 
-__all__ = ["NEARLY", "Candidate", "candidates", "figures", "finalists", "least_shared"]
+__all__ = ["NEARLY", "Candidate", "Goal", "candidates", "finalists", "least_shared"]
 
 FINALISTS = 5
 """Arrays whose exact cost is computed, those with the best estimates; and as many of those with nearly the best one."""
 
 NEARLY = 1 / 12
 """Share by which an estimate may be above the best one for a second look."""
+
+BEYOND = 1_000.0
+"""By how much the figure of a goal is worse beyond its limit, and more the farther."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,37 @@ class Candidate:
     schedule: type[Either] = EitherFirst
 
 
-def figures(objective: str, period: float, latency: float) -> tuple[float, float]:
-    """The figures of an objective, the smaller the better, the second of equals: "latency" begins with that, "area"
-    with the period, "auto" with the product of both."""
-    return {"latency": (latency, period), "area": (period, latency), "auto": (period * latency, latency)}[objective]
+@dataclass(frozen=True)
+class Goal:
+    """The figure that a plan is chosen by.
+
+    Parameters:
+        objective: "latency", "area" or "auto".
+        limit: of the latency, in cycles; one beyond it is worse than any within.
+    """
+
+    objective: str
+    limit: float = inf
+
+    def figures(self, period: float, latency: float) -> tuple[float, float]:
+        """The figures of the objective, the smaller the better, the second of equals: "latency" begins with that,
+        "area" with the period, "auto" with the product of both."""
+        first, second = {"latency": (latency, period), "area": (period, latency),
+                         "auto": (period * latency, latency)}[self.objective]
+        within = self.objective == "latency" or latency <= self.limit
+        return first if within else first * BEYOND * latency / self.limit, second
 
 
-def finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
-    """The candidates with the best estimates of what the objective asks for; and of those that are nearly as good, the
-    best by the other figure."""
+def finalists(found: Sequence[Candidate], goal: Goal) -> list[Candidate]:
+    """The candidates with the best estimates of what the goal asks for; and of those that are nearly as good, the best
+    by the other figure. With a limit those with the least latency, too, as estimates are not exact."""
+    asked = (goal,) if goal.limit == inf else (goal, Goal("latency"))
+    return list(dict.fromkeys(each for one in asked for each in _finalists(found, one)))
+
+
+def _finalists(found: Sequence[Candidate], goal: Goal) -> list[Candidate]:
     def estimated(each: Candidate) -> tuple[float, float, int]:
-        return *figures(objective, each.cycles, each.latency), each.multipliers
+        return *goal.figures(each.cycles, each.latency), each.multipliers
 
     first = sorted(found, key=estimated)
     most = estimated(first[0])[0] * (1 + NEARLY)

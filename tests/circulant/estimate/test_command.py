@@ -46,6 +46,17 @@ def test_cycles_need_no_device(call, quantized):
     assert f"latency, spaced      {made.latency_spaced:g} cycles" in text and "name a --device" in text
 
 
+def test_a_latency_is_asked_for_in_microseconds(call, quantized):
+    asked = ["--device", "LFE5U-85F", "--set", "hardware.objective=latency", "--set"]
+    code, out, err = call("estimate", quantized, *asked, "hardware.latency_us=2", "--json")
+    found = json.loads(out)["estimate"]
+    assert (code, err, found["latency_asked"]) == (0, "", 218) and found["latency_spaced"] <= 218
+    assert "  latency asked      at most 218 cycles, about " in call("estimate", quantized, *asked,
+                                                                   "hardware.latency_us=2")[1]
+    code, out, err = call("estimate", quantized, *asked, "hardware.latency_us=0.1")
+    assert (code, out) == (2, "") and f"the nearest plan takes {found['latency_spaced']}, " in out + err
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--multipliers", "0"], "hardware.multipliers may be 0 (all of the device's) only if board.device names a device"),
     (["--device", "LFE5U-26F"], "A device must be one of "),

@@ -132,6 +132,8 @@ def test_json(call, explored):
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "XCKU060", "--set", "hardware.dsp_packing=27x18"],
      "An exploration counts a DSP block for each product, so hardware.dsp_packing must be 'none', not '27x18'; leave "
      "it out, and set it to generate the chosen design"),
+    (["digits-gru", "--accuracy-loss", "0.5", "--device", "XCKU060", "--set", "hardware.latency_us=0.5"],
+     "so hardware.latency and hardware.latency_us must be 0; leave them out, and set one to generate the chosen"),
 ])
 def test_what_is_refused(call, tmp_path, arguments, words):
     code, out, err = call(*arguments)

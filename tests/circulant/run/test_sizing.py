@@ -4,7 +4,7 @@ import re
 import pytest
 
 from circulant.experiment import Board, Experiment, Hardware
-from circulant.run.sizing import clock, family, levels
+from circulant.run.sizing import clock, family, latency, levels
 from circulant.sim.refusal import Refusal
 
 
@@ -23,6 +23,24 @@ def test_constraints_have_the_clock_that_was_asked_for_or_that_of_the_device():
     assert clock(of("XCKU060", clock_mhz=150)) == 150
     assert (clock(of("LFE5U-85F")), clock(of("XCKU060"))) == (109, 277)
     assert clock(of("LFE5U-85F", levels=9)) < 100, "more levels, a slower clock"
+
+
+def test_a_latency_in_microseconds_has_as_many_cycles_as_the_clock():
+    assert (latency(of()), latency(of(latency=70))) == (0, 70)
+    assert latency(of("XCKU060", clock_mhz=150, latency_us=0.4)) == 60
+    assert latency(of("LFE5U-85F", latency_us=0.5)) == 54, "109 MHz"
+
+
+@pytest.mark.parametrize(("experiment", "rule"), [
+    (of(latency_us=0.5), "hardware.latency_us needs a device, whose family says how long a cycle is, but board.device "
+                         "is 'none'; name one, or give hardware.latency in cycles"),
+    (of("XCKU060", latency_us=0.5, latency=3), "hardware.latency follows from hardware.latency_us where that is given, "
+                                               "but they are 3 and 0.5; give one of them"),
+    (of("XCKU060", clock_mhz=100, latency_us=0.009), "hardware.latency_us must be a cycle at least, 0.01 µs at 100 "
+                                                     "MHz, not 0.009; raise it")])
+def test_a_latency_without_a_clock_is_refused(experiment, rule):
+    with pytest.raises(Refusal, match=re.escape(rule)):
+        latency(experiment)
 
 
 def test_the_family_is_that_of_the_device_unless_another_one_is_given():

@@ -13,20 +13,21 @@ from circulant.hw.plan.shared.candidates import candidates, least_shared
 from circulant.hw.plan.shared.cost import shared_cost
 from circulant.hw.plan.shared.groups import Group, shareable
 from circulant.hw.planner import alternatives, plan
-from circulant.hw.resources import inventory
+from circulant.hw.resources import figures, inventory
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.linear import Linear
 from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
-from tests.hw.golden import network, recurrent
+from tests.hw.golden import FORMATS, network, product, recurrent
 from tests.random_networks import Random
 from tests.sim.samples import rebuilt
 
-TWO = network(4, 12, 8, outputs=8)
+TWO, WIDER = network(4, 12, 8, outputs=8), network(4, 32, 8, outputs=8)
 
 GRU, OUT = TWO.layers
 
@@ -138,6 +139,56 @@ def test_the_better_engines_are_chosen_of_an_array_for_each_layer_and_one_for_al
     assert few[0].latency < few[1].latency
     soonest = alternatives(TWO, 400, objective="latency")
     assert soonest[0].latency == min(each.latency for each in soonest) <= many[0].latency
+
+
+def late(plans):
+    made = TWO if len(plans) == 2 and plans[0].shape.levels == 4 else WIDER
+    return figures(made, plans, max_steps=1, reloadable=False).latency_spaced
+
+
+def wider(objective, latency=0):
+    return plan(WIDER, 36, objective=objective, levels=6, latency=latency)
+
+
+def test_a_latency_is_asked_for_beside_an_objective():
+    soonest, usual, fastest = (late(wider(objective)) for objective in ("latency", "auto", "area"))
+    assert soonest < usual < fastest, "else the limits below say nothing"
+    periods = []
+    for limit in range(soonest, fastest + 1):
+        plans = wider("area", limit)
+        assert late(plans) <= limit and sum(each.multipliers for each in plans) <= 36
+        periods.append(plans[0].cycles)
+    assert periods == sorted(periods, reverse=True) and len(set(periods)) > 2, "each cycle more is there to be used"
+    assert periods[-1] == wider("area")[0].cycles
+    assert late(wider("auto", usual - 1)) < usual and late(wider("latency", fastest)) == soonest
+    made = generate(WIDER, multipliers=36, levels=6, objective="area", latency=soonest).manifest
+    assert (made["latency_asked"], made["latency_spaced"]) == (soonest, soonest)
+
+
+def test_a_latency_decides_between_an_array_for_each_layer_and_one_for_all():
+    layers = [Linear(f"linear{n}", 64, 64, product(16, 16, 4, output=FORMATS["input"])) for n in range(3)]
+    made = Network.chain("dense", 64, False, tuple(layers))
+    free, one = alternatives(made, 320, objective="auto")
+    bound, other = alternatives(made, 320, objective="auto", latency=one.latency)
+    assert (bound.engines, bound.period, bound.latency) == (one.engines, one.period, one.latency)
+    assert bound.reason == f"only so does a sample take at most {one.latency} cycles"
+    assert other.engines == free.engines == "an array for each layer" and free.latency > one.latency
+
+
+@pytest.mark.parametrize(("objective", "more"), [("auto", ""), ("throughput", " or objective 'latency'")])
+def test_a_latency_that_no_plan_has_is_refused_with_the_nearest(objective, more):
+    nearest = late(wider("latency" if objective == "auto" else objective))
+    with pytest.raises(Refusal, match=f"must take at most {nearest - 1} cycles .hardware.latency., but the nearest "
+                                      f"plan takes {nearest}, .* with [0-9]+ of 36 multipliers and a step of [0-9]+ "
+                                      f"cycles; ask for {nearest}, or give more .*blocks a beat{more}$"):
+        wider(objective, nearest - 1)
+    assert late(wider(objective, nearest)) == nearest
+
+
+def test_a_latency_that_is_not_planned_cannot_be_asked_for():
+    with pytest.raises(Refusal, match=re.escape(
+            "The latency of a sample is not planned of network 'both', so that hardware.latency must be 0, not 90")):
+        plan(both(4, 4), 60, objective="area", latency=90)
 
 
 def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
