@@ -70,16 +70,16 @@ def _fronts(label: str, rows: Rows, marks: Sequence[Mark]) -> Picture:
                 traces.append(_scatter(shown, figure, words, {
                     "symbol": symbol, "size": 13, "color": PALETTE[-1 - number % 3],
                     "line": {"color": "ink", "width": 1.5}}))
-        scores = [row["quantized"] for row in mine]
+        marked = [row["quantized"] for _, _, some in marks for row in some if figure.known(row)]
         choices.append(Choice(f"against {figure.words}", traces, {
             "xaxis": {"type": "log", "title": {"text": figure.words}, "tickformat": ",~r",
                       "dtick": _ticks([figure.value(row) for row in mine])},
-            "yaxis": _score_axis(mine[0], scores)}))
+            "yaxis": _score_axis(mine[0], [row["quantized"] for row in mine], marked)}))
     metric = metrics.words(rows[0]["metric"])
     return Picture(f"front-{label}", f"{label}: {metric} and what it costs", choices,
                    f"The {metric} is that of the golden model, which the hardware equals bit for bit. Hover over a "
                    "point for its figures, click it for its experiment file. The axis shows what lies near the best "
-                   "points: double-click for all.")
+                   "points, and the marked ones: double-click for all.")
 
 
 def _ticks(values: Sequence[float]) -> str:
@@ -126,13 +126,16 @@ def _hover(row: Row) -> str:
     return "<br>".join(lines)
 
 
-def _score_axis(row: Row, scores: Sequence[float]) -> Trace:
-    """The axis of a score, from near the worst of the better half: a far point would flatten the others."""
+def _score_axis(row: Row, scores: Sequence[float], shown: Sequence[float] = ()) -> Trace:
+    """The axis of a score, from near the worst of the better half, as a far point would flatten the others; or from the
+    worst of ``shown``, which stay in view."""
     better = row["higher_is_better"]
     ranked = sorted(scores, reverse=better)
     best, middle = ranked[0], ranked[len(ranked) // 2]
     span = max(abs(best - middle) * 1.5, 0.01)
     low, high = (best - span, best + span / 8) if better else (best - span / 8, best + span)
+    if shown:
+        low, high = min(low, min(shown) - span / 8), max(high, max(shown) + span / 8)
     form = {"tickformat": ".1%"} if row["metric"] in metrics.PARTS else {}
     return {"title": {"text": f"{metrics.words(row['metric'])}, axis not from zero"}, "range": [low, high], **form}
 

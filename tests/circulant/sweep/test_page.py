@@ -160,3 +160,12 @@ def test_many_block_sizes_are_told_apart_by_colour(rows):
             for k in (1, 2, 4) for n in (1, 2, 4)]
     traces = pictures(keyed(many))[0].choices[0].traces
     assert traces[0]["marker"]["colorscale"] == SCALE and len(traces[0]["x"]) == 9
+
+
+def test_what_is_marked_stays_in_view_and_what_is_far_from_the_best_does_not(rows):
+    mine = [row for row in rows if row["experiment"] == "one" and not row["reason"]]
+    worst = min(mine, key=lambda row: row["quantized"])
+    ranges = [pictures(mine, marks)[0].choices[0].layout["yaxis"]["range"]
+              for marks in ((), (("chosen", "star", [worst]),))]
+    assert ranges[0][0] > worst["quantized"] > ranges[1][0]
+    assert ranges[0][1] == ranges[1][1]
