@@ -343,7 +343,7 @@ LINES = {
     "benchmarks": 9_800,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_860,
+    "tests": 53_880,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -18,7 +18,7 @@ from functools import cache as cache_result
 from pathlib import Path
 
 from circulant.sim import child
-from circulant.sim.cosim import worker
+from circulant.sim.cosim import objcache, worker
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.files import cache, temporaries
@@ -198,7 +198,7 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     for header in HEADERS:
         shutil.copyfile(header, folder / header.name)
     objects, split = folder / "objects", _split(manifest)
-    stand_in = _stand_in(toolchain, *(() if not split else ("Vtop__ALL.cpp",)), _main(toolchain), drive)
+    stand_in = _stand_in(toolchain, *(() if not split else (objcache.WHOLE,)), _main(toolchain), drive)
     specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
                      "build_dir": str(objects), "waves": waves,
                      "build_args": [*ARGUMENTS[registers:], *split, *WRAPPED, *(waves_arguments() if waves else ()),

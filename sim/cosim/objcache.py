@@ -4,9 +4,9 @@ make calls it as ``python objcache.py g++ … -c -o verilated.o …/include/veri
 The library takes longer to compile than a design of 100 multipliers; every design after the first finds it here, in
 the folder CIRCULANT_OBJECTS. An object is kept with its SHA-256 behind it, and one that is cut or changed is compiled
 anew. All other files include the same large headers, which take longer than the code of a small design: the files that
-CIRCULANT_JOINED names become one object, in place of the first of them, and the others' are empty (a build of 40
-multipliers takes 2.4 s of a core instead of 4.9 with -O0, 3.8 instead of 5.7 with -O1). It imports nothing of ours: it
-runs once for each file.
+CIRCULANT_JOINED names become one object, in place of the first that make compiles, and the others' are empty (a build
+of 40 multipliers takes 2.4 s of a core instead of 4.9 with -O0, 3.8 instead of 5.7 with -O1). It imports nothing of
+ours: it runs once for each file.
 """
 import contextlib
 import hashlib
@@ -20,6 +20,11 @@ from pathlib import Path
 
 STALE_SECONDS = 3600
 """No object takes so long."""
+
+WHOLE = "Vtop__ALL.cpp"
+"""The design as one file, which make does not compile where Verilator split it and said so in `LISTED`."""
+
+LISTED, PARALLEL = Path("Vtop_classes.mk"), "VM_PARALLEL_BUILDS = 1"
 
 
 def main(command: list[str], store: Path) -> int:
@@ -44,6 +49,8 @@ def joined(command: list[str]) -> list[str]:
     the others, so that its macros reach none of them; where it is another of them, nothing."""
     *flags, source = command
     files = os.environ.get("CIRCULANT_JOINED", "").split(os.pathsep)
+    if files[0] == WHOLE and PARALLEL in LISTED.read_text():
+        files = files[1:]
     if source not in files:
         return command
     if source != files[0]:

@@ -249,3 +249,14 @@ def test_what_belongs_to_a_design_is_one_object_and_macros_of_the_last_file_reac
         names = subprocess.run(["nm", "out.o"], capture_output=True, text=True, check=True).stdout.split()
         assert sorted(names[2::3]) == defined, name
     assert objcache.joined(["g++", "another.cpp"]) == ["g++", "another.cpp"]
+
+
+def test_a_design_that_verilator_split_is_compiled_beside_what_drives_it(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CIRCULANT_JOINED", f"{objcache.WHOLE}:main.cpp:drive.cpp")
+    objcache.LISTED.write_text("VM_PARALLEL_BUILDS = 0\n")
+    assert objcache.joined(["g++", objcache.WHOLE])[-1] == "drive.cpp"
+    objcache.LISTED.write_text("VM_PARALLEL_BUILDS = 1\n")
+    assert objcache.joined(["g++", "main.cpp"]) == ["g++", "-include", "main.cpp", "drive.cpp"]
+    assert objcache.joined(["g++", "drive.cpp"])[-1] == "/dev/null"
