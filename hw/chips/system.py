@@ -6,66 +6,83 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.chips.chip import PINS, Chip
-from circulant.hw.emit.target import Platform
+from circulant.hw.chips.words import SLOWER
+from circulant.hw.emit.target import Platform, Rom
 from circulant.hw.stream.join import fork
+from circulant.hw.stream.storage import Ram
 from circulant.hw.top import SIGNALS
 
-__all__ = ["Pins", "System"]
+__all__ = ["Pins", "System", "settings"]
 
 STEPS = 7
 """Steps of the generator of faults in a cycle."""
 
-RARELY = 6
-"""Bits that are all zero where a word is lost: one word of 64; as many are doubled, and as many have a wrong bit."""
+RARELY, SPELL = 6, 4
+"""Bits that are all zero where a word is lost: one word of 64; as many are doubled, and as many have a wrong bit. Bits of
+the length of a spell in which nothing comes."""
+
+LATENCY, SEED = 13, 31
+"""Bits of a setting of pins."""
+
+
+def settings(latency: int, seed: int = 0) -> int:
+    """The word of an image that says how pins are, see `Pins`; `circulant.sim.cosim.rough` writes others."""
+    return latency | seed << LATENCY
 
 
 class Pins(wiring.Component):
-    """A model of one direction's pins: each word comes so many cycles later.
+    """A model of one direction's pins: each word comes so many cycles later, also behind a reset.
 
     Parameters:
-        faults: where it is not 0, the seed by which words are lost, come again in place of the next one, or have a
-            wrong bit.
+        most: the greatest latency.
 
     Members:
         i, o: a word, of which bit 0 says that it is there.
+        latency: cycles.
+        seed: where it is not 0, words are lost, come again in place of the next one, or have a wrong bit, and in spells
+            of up to 16 cycles nothing comes.
     """
 
-    def __init__(self, width: int, latency: int, faults: int = 0) -> None:
-        self._width, self._latency, self._faults = width, latency, faults
-        super().__init__({"i": In(width), "o": Out(width)})
+    def __init__(self, width: int, most: int) -> None:
+        self._width, self._bits = width, max(2, most.bit_length())
+        super().__init__({"i": In(width), "o": Out(width), "latency": In(LATENCY), "seed": In(SEED)})
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        word: Value = self.i
-        if self._faults:
-            word = self._worse(m, word)
-        for n in range(self._latency):
-            later = Signal(self._width, name=f"word_{n + 1}")
-            m.d.sync += later.eq(word)
-            word = later
-        m.d.comb += self.o.eq(word)
+        there = Signal(self._bits, reset_less=True)  # Words since power came, at the most.
+        word = self._worse(m, self.i, there[1:].any())
+        m.submodules.under_way = under_way = Ram(width=self._width, depth=1 << self._bits)
+        now = Signal(self._bits)
+        before = Signal(self._width)
+        m.d.comb += [under_way.w_en.eq(1), under_way.w_addr.eq(now), under_way.w_data.eq(word), under_way.r_en.eq(1),
+                     under_way.r_addr.eq(now - self.latency + 1)]
+        m.d.sync += [now.eq(now + 1), before.eq(word), there.eq(there + ~there.all())]
+        late = Mux(self.latency == 1, before, under_way.r_data)
+        m.d.comb += self.o.eq(Mux(self.latency == 0, word, Mux(there >= self.latency, late, 0)))
         return m
 
-    def _worse(self, m: Module, word: Value) -> Value:
-        """The word, or what becomes of it."""
-        drawn = Signal(31, init=self._faults * 2654435761 % (2 ** 31 - 1) + 1)
-        bits: list[Value] = [drawn[n] for n in range(31)]
+    def _worse(self, m: Module, word: Value, known: Value) -> Value:
+        """The word, or what becomes of it, as soon as the seed is known."""
+        drawn = Signal(SEED, reset_less=True)
+        bits: list[Value] = [drawn[n] for n in range(SEED)]
         for _ in range(STEPS):
             bits = [bits[30] ^ bits[27], *bits[:30]]
-        m.d.sync += drawn.eq(Cat(bits))
+        m.d.sync += drawn.eq(Mux(drawn == 0, Mux(known, self.seed, 0), Cat(bits)))
         before = Signal(self._width)
-        m.d.sync += before.eq(word)
+        spell = Signal(SPELL)
         found = Signal(self._width)
         chosen = drawn[:RARELY]
-        with m.If(chosen == 0):
-            m.d.comb += found.eq(Cat(Const(0, 1), word[1:]))
-        with m.Elif(chosen == 1):
-            m.d.comb += found.eq(before)
-        with m.Elif(chosen == 2):
-            m.d.comb += found.eq(word ^ Mux(word[0], Const(1, self._width) << drawn[RARELY:RARELY + 5], 0)
-                                 if self._width > 32 else word ^ (Const(2, self._width)))
-        with m.Else():
-            m.d.comb += found.eq(word)
+        m.d.sync += [before.eq(word), spell.eq(Mux(spell == 0, Mux(drawn[RARELY:2 * RARELY] == 3, drawn[-SPELL:], 0),
+                                                   spell - 1))]
+        m.d.comb += found.eq(word)
+        with m.If(drawn != 0):
+            with m.If((chosen == 0) | (spell != 0)):
+                m.d.comb += found.eq(Cat(Const(0, 1), word[1:]))
+            with m.Elif(chosen == 1):
+                m.d.comb += found.eq(before)
+            with m.Elif(chosen == 2):
+                m.d.comb += found.eq(word ^ Mux(word[0], Const(1, self._width) << drawn[RARELY:RARELY + 5], 0)
+                                     if self._width > 32 else word ^ (Const(2, self._width)))
         return found
 
 
@@ -75,8 +92,9 @@ class System(wiring.Component):
     Parameters:
         chips: by number, those that have a part.
         modules: the Verilog module of each.
-        latency: of all links in cycles.
-        faults: see `Pins`; 0 for none.
+        latency: of all links in cycles. An image for each way of pins says what it is, so that a simulation may have
+            others, up to ``most``.
+        faults: the seed of the first way, see `Pins`; 0 for none.
 
     Members:
         s_axis_tdata … m_axis_tlast: as of the design of the whole.
@@ -85,6 +103,7 @@ class System(wiring.Component):
 
     def __init__(self, chips: Mapping[int, Chip], modules: Mapping[int, str], *, latency: int, faults: int = 0) -> None:
         self._chips, self._modules, self._latency, self._faults = chips, modules, latency, faults
+        self.most = max(latency, SLOWER)
         hosts = {name: member for chip in chips.values() for name, member in chip.signature.members.items()
                  if not name.startswith("link") and name not in ("up", "fault")}
         super().__init__({**hosts, "fault": Out(1)})
@@ -107,9 +126,13 @@ class System(wiring.Component):
             for other in chip.others:
                 for pin in PINS[:2]:
                     sends = pins[number][f"link{other}_{pin}"]
-                    m.submodules[f"pins_{number}_{other}_{pin}"] = way = Pins(len(sends), self._latency, seed)
+                    name = f"link_{number}_{other}_{pin}"
+                    m.submodules[name] = way = Pins(len(sends), self.most)
+                    m.submodules[f"{name}_set"] = rom = Rom(words=[settings(self._latency, seed)],
+                                                            width=LATENCY + SEED, image=name)
                     seed += bool(seed)
-                    m.d.comb += [way.i.eq(sends), pins[other][f"link{number}_{pin.replace('tx', 'rx')}"].eq(way.o)]
+                    m.d.comb += [rom.en.eq(1), way.latency.eq(rom.data[:LATENCY]), way.seed.eq(rom.data[LATENCY:]),
+                                 way.i.eq(sends), pins[other][f"link{number}_{pin.replace('tx', 'rx')}"].eq(way.o)]
 
         # The host: inputs go to each chip that takes them, outputs come from one.
         for flag in ("malformed", "overflow", "fault"):

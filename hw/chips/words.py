@@ -20,6 +20,10 @@ SENT, TAKEN = 8, 10
 """Cycles, besides twice the latency, from a word to its acknowledgement at its sender, and from a block to its credit
 where it is taken at once."""
 
+SLOWER = 50
+"""Cycles that pins may take where they were planned with fewer: 500 ns at 100 MHz. A link is right with them, and
+slower."""
+
 
 def _remainder(place: int) -> int:
     """The check of a word whose bit ``place`` alone is set."""
@@ -88,7 +92,7 @@ class LinkShape:
     @property
     def quiet(self) -> int:
         """Cycles behind a reset in which what comes is from before it."""
-        return self.latency + 8
+        return max(self.latency, SLOWER) + 8
 
     def words(self, channel: int) -> int:
         """Words of a block."""

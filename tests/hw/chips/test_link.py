@@ -1,14 +1,14 @@
 """Both ends of a link with pins between them that lose, double and spoil words: every block comes, once, in order."""
 import numpy as np
 import pytest
-from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benchmarks.formal.check import available, prove
 from circulant.hw.chips.link import Aside, LinkEnd, Receiver, Sender
 from circulant.hw.chips.system import Pins
-from circulant.hw.chips.words import Channel, LinkShape
+from circulant.hw.chips.words import SLOWER, Channel, LinkShape
 from circulant.hw.stream.pipeline import block, connect
 from tests.hw.simulate import Transfers, run, sink, source, trace
 
@@ -24,10 +24,10 @@ class Between(wiring.Component):
         restart: ``b`` is reset.
     """
 
-    def __init__(self, bits=8, latency=4, faults=0, names=(0xAB, 0xAB)):
+    def __init__(self, bits=8, latency=4, faults=0, names=(0xAB, 0xAB), slower=0):
         there, back = LinkShape(bits, latency, OUT), LinkShape(bits, latency, BACK)
         self.a, self.b = LinkEnd(there, back, named=names[0]), LinkEnd(back, there, named=names[1])
-        self._latency, self._faults = latency, faults
+        self._latency, self._faults = latency + slower, faults
         self.shape = there
         super().__init__({
             **{f"i_{n}": In(stream.Signature(block(each.k, each.width))) for n, each in enumerate(OUT)},
@@ -47,9 +47,9 @@ class Between(wiring.Component):
         for start, end, pins in ((a, b, ("tx", "rx")), (a, b, ("tx_answer", "rx_answer")), (b, a, ("tx", "rx")),
                                  (b, a, ("tx_answer", "rx_answer"))):
             sends, takes = Value.cast(getattr(start, pins[0])), Value.cast(getattr(end, pins[1]))
-            m.submodules += (way := Pins(len(sends), self._latency, seed))
+            m.submodules += (way := Pins(len(sends), self._latency))
+            m.d.comb += [way.latency.eq(self._latency), way.seed.eq(seed * 40_503), way.i.eq(sends), takes.eq(Mux(self.silent, 0, way.o) if end is a else way.o)]
             seed += bool(seed)
-            m.d.comb += [way.i.eq(sends), takes.eq(Mux(self.silent, 0, way.o) if end is a else way.o)]
         m.d.comb += [self.up.eq(a.up | b.up << 1), self.fault.eq(a.fault | b.fault << 1)]
         return m
 
@@ -79,6 +79,12 @@ def test_blocks_come_in_order(latency, stalls):
     assert [each.payloads for each in went] == sent
 
 
+@pytest.mark.parametrize("faults", [0, 5])
+def test_pins_that_are_slower_than_planned_change_nothing(faults):
+    sent, went = played(Between(latency=0, slower=SLOWER, faults=faults), 40, (0.1, 0.1), quiet=3000)
+    assert [each.payloads for each in went] == sent
+
+
 @pytest.mark.parametrize("bits", [1, 8, 40])
 @pytest.mark.parametrize("seed", [1, 77])
 def test_lost_doubled_and_spoilt_words_change_nothing(bits, seed):
@@ -89,11 +95,11 @@ def test_lost_doubled_and_spoilt_words_change_nothing(bits, seed):
 def test_a_block_takes_as_long_as_it_says():
     shape, alone, close = LinkShape(8, 4, OUT), *([Transfers(), Transfers()] for _ in range(2))
     for (came, went), stall in ((alone, 0.8), (close, 0)):
-        run(Between(bits=8, latency=4), source("i_0", words(OUT[0], 30, 1), came, stall=stall, seed=1),
+        run(Between(bits=8, latency=4), source("i_0", words(OUT[0], 60, 1), came, stall=stall, seed=1),
             sink("o_0", went, [came]))
-    late = [n for n in range(6, 30) if alone[0].cycles[n] - alone[0].cycles[n - 1] > 2 * shape.words(0)]
+    late = [n for n in range(30, 60) if alone[0].cycles[n] - alone[0].cycles[n - 1] > 2 * shape.words(0)]
     assert len(late) > 3 and {alone[1].cycles[n] - alone[0].cycles[n] for n in late} == {shape.delay(0)}
-    assert set(np.diff(close[1].cycles[5:])) == {shape.words(0)}
+    assert set(np.diff(close[1].cycles[20:])) == {shape.words(0)}
 
 
 def test_a_stream_that_waits_holds_up_no_other():
@@ -104,42 +110,66 @@ def test_a_stream_that_waits_holds_up_no_other():
 
 
 def test_ends_of_different_networks_say_so_and_take_nothing():
-    shown = trace(Between(names=(0xAB, 0xAC)), {"i_0.valid": [1] * 200, "o_0.ready": [1] * 200})
+    shown = trace(Between(names=(0xAB, 0xAC)), {"i_0.valid": [1] * 300, "o_0.ready": [1] * 300})
     assert shown["fault"][-1] == 3 and shown["up"][-1] == 0 and not any(shown["o_0.valid"])
 
 
 def test_an_end_whose_neighbour_falls_silent_says_so():
-    shown = trace(Between(), {"silent": [0] * 100 + [1] * 300})
-    assert shown["up"][99] == 3 and shown["fault"][99] == 0
-    assert shown["fault"][-1] & 1 and not shown["fault"][120] & 1
+    shown = trace(Between(), {"silent": [0] * 150 + [1] * 300})
+    assert shown["up"][149] == 3 and shown["fault"][149] == 0
+    assert shown["fault"][-1] & 1 and not shown["fault"][170] & 1
     assert shown["fault"][-1] == 3, "the other end is told"
 
 
-class Restarted(Between):
-    """A link of which the end ``b`` alone is reset while ``silent`` is set."""
+class Troubled(wiring.Component):
+    """Numbered blocks from ``b`` to ``a``.
+
+    Members:
+        silent, restarted, other: nothing comes from ``b``; it alone is reset; an end of another network is in its place.
+        both: both ends are reset, and the numbers begin again.
+        takes: a block comes out; ``wrong``: it is not the one that is due.
+    """
+
+    def __init__(self):
+        super().__init__({**dict.fromkeys(("silent", "restarted", "other", "both"), In(1)),
+                          **dict.fromkeys(("takes", "wrong", "fault", "up"), Out(1))})
 
     def elaborate(self, platform):
-        self.b = _Facade(self.b, ResetInserter(self.silent)(self.b))
-        return super().elaborate(platform)
+        m = Module()
+        shape, none = LinkShape(8, 4, (Channel(1, 9, 5),)), LinkShape(8, 4, ())
+        a, *others = LinkEnd(none, shape, named=0xAB), LinkEnd(shape, none, named=0xAB), LinkEnd(
+            shape, none, named=0xAC)
+        m.submodules.a = ResetInserter(self.both)(a)
+        sent, due = Signal(8), Signal(8)
+        for n, (b, mine) in enumerate(zip(others, (~self.other, self.other), strict=True)):
+            m.submodules += ResetInserter(self.both | self.restarted)(b)
+            m.d.comb += [Value.cast(b.i_0.payload.data).eq(sent), b.i_0.valid.eq(mine)]
+            with m.If(mine & b.i_0.ready):
+                m.d.sync += sent.eq(sent + 1)
+            for pin, its in (("tx", "rx"), ("tx_answer", "rx_answer")):
+                given = Value.cast(getattr(b, pin))
+                with m.If(mine & ~self.silent):
+                    m.d.comb += Value.cast(getattr(a, its)).eq(given)
+                m.d.comb += Value.cast(getattr(b, its)).eq(Mux(mine, Value.cast(getattr(a, pin)), 0))
+        m.d.comb += [a.o_0.ready.eq(1), self.takes.eq(a.o_0.valid), self.fault.eq(a.fault), self.up.eq(a.up),
+                     self.wrong.eq(a.o_0.valid & (Value.cast(a.o_0.payload.data) != due))]
+        m.d.sync += due.eq(due + a.o_0.valid)
+        with m.If(self.both):
+            m.d.sync += [sent.eq(0), due.eq(0)]
+        return m
 
 
-class _Facade(Elaboratable):
-    """A component and what it is elaborated as."""
-
-    def __init__(self, component, inner):
-        self._component, self._inner = component, inner
-
-    def __getattr__(self, name):
-        return getattr(self._component, name)
-
-    def elaborate(self, platform):
-        return self._inner
-
-
-def test_an_end_whose_neighbour_was_reset_says_so_and_nothing_wrong_comes():
-    shown = trace(Restarted(), {"silent": [0] * 100 + [1] * 3 + [0] * 200,
-                                "i_0.valid": [0] * 120 + [1] * 183, "o_0.ready": [1] * 303})
-    assert shown["up"][99] == 3 and shown["fault"][-1] & 1 and not any(shown["o_0.valid"])
+@pytest.mark.parametrize(("trouble", "cycles"), [("silent", 200), ("restarted", 3), ("other", 40)])
+def test_an_end_in_trouble_says_so_gives_nothing_wrong_and_recovers_when_both_are_reset(trouble, cycles):
+    """It is there, the trouble comes and goes, more of it shows, then both are reset."""
+    begins, ends, resets = 200, 200 + cycles, 500
+    shown = trace(Troubled(), {trouble: [0] * begins + [1] * cycles + [0] * (700 - ends),
+                               "both": [0] * resets + [1] * 2 + [0] * (198)})
+    takes, fault = shown["takes"], shown["fault"]
+    assert sum(takes[:begins]) > 50 and not any(fault[:begins]), "all is well at first"
+    assert all(fault[resets - 100:resets]) and not any(takes[resets - 100:resets])
+    assert not any(shown["wrong"])
+    assert sum(takes[resets + 2:]) > 50 and not any(fault[resets + 2:]) and shown["up"][-1], "all is well again"
 
 
 @pytest.mark.parametrize("stalls", [(0, 0), (0.5, 0), (0, 0.7), (0.3, 0.6)])
