@@ -13,10 +13,11 @@ from benchmarks import designs
 from benchmarks.stacks import Shape, network
 from circulant.hw.chips.cluster import Chip, Cluster, Link
 from circulant.hw.chips.costs import Costs, Goal
-from circulant.hw.chips.folders import SYSTEM, generate_chips
+from circulant.hw.chips.folders import generate_chips
 from circulant.hw.chips.search import baselines, best, exhaustive, search
 from circulant.hw.planner import alternatives, plan
 from circulant.hw.resources import period
+from circulant.sim.chips import SYSTEM
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
 

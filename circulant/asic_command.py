@@ -72,7 +72,7 @@ def asic(folder: Path, names: tuple[str, ...], corners: tuple[str, ...], out: Pa
     cells, known = library(names or (own if own != "none" else "sky130hd",))
     others = [corner(each) for each in corners]
     with Bars(Console(stderr=True)) as bars:
-        made = made_of(run.path("hardware"), out or run.path(f"asic/{cells.name}"), cells, known, mhz=mhz or known.mhz,
+        made = made_of(run.one_chip(), out or run.path(f"asic/{cells.name}"), cells, known, mhz=mhz or known.mhz,
                        gating=gating, scan=scan, macros=model(
                            cells.gate_area, cells.voltage, least or LEAST, table, least_rom or LEAST_ROM),
                        vectors=vectors, samples=samples,

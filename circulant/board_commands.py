@@ -81,7 +81,7 @@ def build(board: str, folder: Path, out: Path | None, mhz: float | None, seed: i
     run = _run(folder)
     where = out or run.path(f"boards/{board}")
     with Bars(Console(stderr=True)) as bars:
-        made = built(run.path("hardware"), board, where, mhz=mhz or 0.0, seed=seed, show=bars)
+        made = built(run.one_chip(), board, where, mhz=mhz or 0.0, seed=seed, show=bars)
     if where_to:
         program(chosen, where / made.file, flash=where_to == "flash")
     lines = [f"{where / made.file}{', as it was' if made.cached else f', in {made.seconds:.0f} s'}", *made.lines]
@@ -96,7 +96,7 @@ def _project(part: str, folder: Path, out: Path | None, *, mhz: float, as_json: 
     run = _run(folder)
     where = out or run.path(f"boards/{part}")
     with Bars(Console(stderr=True)) as bars:
-        made = project(run.path("hardware"), part, where, mhz=mhz, show=bars)
+        made = project(run.one_chip(), part, where, mhz=mhz, show=bars)
     say({"folder": where, **vars(made)}, as_json, f"{where}", *made.lines)
     return 0
 
@@ -133,7 +133,7 @@ def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_js
         raise Refusal(f"The demonstration reads the outputs for each digit, but the design of {folder} gives only the "
                       "class; generate it with hardware.argmax=false")
     shown, wrong = [], 0
-    with _port(run.path("hardware"), port) as name, Device.open(name, run.path("hardware"), baud=baud,
+    with _port(run.one_chip(), port) as name, Device.open(name, run.one_chip(), baud=baud,
                                                                 seconds=1.0 if port else 60.0) as device:
         for x, y in list(zip(vectors.inputs, vectors.outputs, strict=True))[:count]:
             said = device.infer_integers(x)

@@ -12,6 +12,7 @@ from circulant.exits import WRONG
 from circulant.inspection import inspected_file, is_model
 from circulant.progress import Bars, leads
 from circulant.run.run_folder import Run, StepRecord, scores
+from circulant.sim.chips import FOLDER, partition_of
 from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal
 
@@ -152,9 +153,15 @@ def generate(this: Run, bars: Bars, target: str, as_json: bool) -> int:
         return 0
     from circulant.boards.device import fit_of
     from circulant.report.gantt import closing, engines
+    from circulant.run.divided import closing as over
 
-    hardware = steps.generate(this, bars)["hardware"]
+    generated = steps.generate(this, bars)
+    hardware, network = generated["hardware"], generated["hashes"]["network"]
     bars.close()
+    if this.experiment.hardware.chips:
+        made = partition_of(this.path(FOLDER), network)
+        say({"folder": this.path(FOLDER), **made}, as_json, *over(made), str(this.path(FOLDER)))
+        return 0
     fit = fit_of(this.experiment.board.device, hardware["resources"])
     blocks = f"{hardware['dsp_blocks']:,} DSP blocks, " if "dsp_blocks" in hardware else ""
     say({"folder": this.path("hardware"), **hardware, **({} if fit is None else {"device": fit.as_json()})}, as_json,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tomlkit
 
@@ -25,7 +25,7 @@ from circulant.sim.settings import Table, key, keys, read, title
 from circulant.training.settings import CompressionSettings, DataSettings, ModelSettings, TrainingSettings
 
 __all__ = [
-    "Board", "Experiment", "Hardware", "Quantization", "Simulation", "Training",
+    "Board", "Chips", "Experiment", "Hardware", "Quantization", "Simulation", "Training",
     "brief", "load", "parse", "project", "reference", "save", "shipped",
 ]
 
@@ -36,6 +36,8 @@ LIMIT = 1 << 20
 """Bytes of an experiment."""
 
 DEFAULT = "digits-gru"
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,51 @@ class Quantization(Table):
 
 
 @dataclass(frozen=True)
+class Chips(Table):
+    """Several chips that hold a network together. A list has a value for each of them, or one for all."""
+
+    count: int = key(2, "how many", low=1, high=64)
+    device: tuple[str, ...] = key((), "FPGA; empty: any")
+    multipliers: tuple[int, ...] = key((), "multipliers; empty: the DSP blocks of the device", low=1, high=65536)
+    memory: tuple[int, ...] = key((), "block RAMs; empty: those of the device", low=1, high=65536)
+    topology: str = key("all", "all, line, ring, or pairs of chips such as 0-1,1-2")
+    link_bits: int = key(64, "bits of a word, of which a link carries one in a cycle", low=1, high=1024)
+    link_latency: int = key(20, "cycles of a word from pins to pins", low=0, high=4096)
+    link_ns: float = key(0.0, "the same in nanoseconds", low=0.001, high=1e5, zero="link_latency")
+    link_overhead: int = key(0, "words of a block besides its own", low=0, high=4096)
+
+    def contradictions(self) -> list[str]:
+        found = [f"chips.{name} must be given once for all chips or once for each of the {self.count}, not {len(each)} "
+                 "times" for name in ("device", "multipliers", "memory")
+                 if len(each := getattr(self, name)) not in (0, 1, self.count)]
+        found += [f"A device must be one of {', '.join(devices())}, not {name!r}{nearest(name, devices())}"
+                  for name in dict.fromkeys(self.device) if name not in devices()]
+        if not self.device and not self.multipliers:
+            found.append("Chips must have a budget, but none is given; name their device or their multipliers")
+        if not self.pairs and self.topology not in TOPOLOGIES:
+            found.append(f"A topology must be one of {', '.join(TOPOLOGIES)}, or pairs such as 0-1,1-2, not "
+                         f"{self.topology!r}{nearest(self.topology, TOPOLOGIES)}")
+        return found
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of chips with a link, where the topology names them."""
+        if not re.fullmatch(r"\d{1,4}-\d{1,4}(,\d{1,4}-\d{1,4})*", self.topology):
+            return ()
+        return tuple((int(a), int(b)) for a, b in (each.split("-") for each in self.topology.split(",")))
+
+    def of(self, values: Sequence[V], chip: int, usual: V) -> V:
+        """The value of a chip."""
+        return values[chip if len(values) > 1 else 0] if values else usual
+
+
+TOPOLOGIES = ("all", "line", "ring")
+
+_WITH_CHIPS = ("multipliers", "objective", "levels", "clock_mhz", "family", "library")
+"""Keys that hold for several chips, too."""
+
+
+@dataclass(frozen=True)
 class Hardware(Table):
     """Size and structure of the circuit."""
 
@@ -143,6 +190,28 @@ class Hardware(Table):
                    "design; see integration.md", choices=BUSES)
     argmax: bool = key(False, "end the network with the choice of the class: the index of the largest output, the "
                        "lowest if several are equal")
+    chips: dict[str, Any] = key({}, "several chips in place of one, such as {count = 2, device = \"LFE5U-25F\"}; see "
+                                "chips.md")
+
+    def contradictions(self) -> list[str]:
+        if not self.chips:
+            return []
+        if besides := self.besides("chips", *_WITH_CHIPS):
+            return [f"hardware.chips must come without {', '.join(besides)}, which is for one chip; leave one out"]
+        wrong = read(Chips, _listed(self.chips))[1]
+        return [each.replace("[chips]", "[hardware.chips]").replace("chips.", "hardware.chips.") if
+                each.startswith(("[", "chips.")) else f"hardware.chips: {each}" for each in wrong]
+
+    @property
+    def several(self) -> Chips | None:
+        """The chips, where there are several."""
+        return read(Chips, _listed(self.chips))[0] if self.chips else None
+
+
+def _listed(chips: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keys of `Chips`, one value for all chips as a list."""
+    return {name: [value] if name in ("device", "multipliers", "memory") and isinstance(value, str | int) else value
+            for name, value in chips.items()}
 
 
 @dataclass(frozen=True)

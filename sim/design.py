@@ -72,7 +72,7 @@ MANIFEST = Table({
     "more_inputs": _FURTHER, "more_outputs": _FURTHER,
     "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT, "dsp_blocks": COUNT,
     **dict.fromkeys(("latency_spaced", "latency_contiguous"), Null(Int(0, 1 << 40))),
-    "estimates": Listing(Text(100)), "repeats": Table({"after": EXTENT, "steps": EXTENT}),
+    "estimates": Listing(Text(100)), "links": Mapped(COUNT), "repeats": Table({"after": EXTENT, "steps": EXTENT}),
     "bus": Table({"verilog": Listing(_FILE, 1, 10), "top": _IDENTIFIER}, open=True)}, open=True)
 """The rules of the part of a manifest that is read; it says more, for people."""
 
@@ -162,6 +162,7 @@ class Manifest(Latencies, total=False):
     over_images: bool
     layers: list[LayerEntry]
     repeats: dict[str, int]
+    links: dict[str, int]
     configuration: Mapping[str, Any]
     bus: Mapping[str, Any]
     dsp_packing: str

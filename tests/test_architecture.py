@@ -58,7 +58,7 @@ ORDER = {
                  "onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
-                     "vectors golden configuration registers error quantize design exercise cosim",
+                     "vectors golden configuration registers error quantize design chips exercise cosim",
     "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c beats planner known_plans ports bus "
                     "top resources foreseen design chips cost_table reload_words faults",
     "circulant.boards": "yosys_json absorb device levels tools budget estimate link pll board synthesis placement "
@@ -335,15 +335,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_450,
+    "circulant": 10_740,
     "training": 14_790,
-    "sim": 17_570,
-    "hw": 24_620,
+    "sim": 17_730,
+    "hw": 24_710,
     "boards": 7_500,
-    "benchmarks": 9_800,
+    "benchmarks": 9_805,
     "examples": 1_300,
     "docs": 200,
-    "tests": 53_880,
+    "tests": 54_035,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -204,7 +204,7 @@ def flipped(run: Run, count: int, seed: int = 0, show: Show = silent) -> Flipped
     from circulant.sim.cosim.faulty import ENDS, FaultBench
     from circulant.sim.cosim.flip_flops import flip_flops
 
-    bench = FaultBench.of(run.path("hardware"), _test_samples(run)[1], registers=True,
+    bench = FaultBench.of(run.one_chip(), _test_samples(run)[1], registers=True,
                           progress=lambda stage, done, total: show("compiling Verilog", 0, 0))
     cycles = bench.play({}).cycles
     (verilog, *_), top = bench.manifest.verilog, bench.manifest.top
@@ -243,9 +243,9 @@ def played(run: Run, plan: Plan, count: int, others: int, show: Show = silent) -
     from circulant.sim.cosim.faulty import ENDS, FaultBench
 
     network, few = _test_samples(run)
-    sites = sites_of(run.path("hardware"), network, multipliers=budget(run.experiment, network),
+    sites = sites_of(run.one_chip(), network, multipliers=budget(run.experiment, network),
                      streams=run.experiment.hardware.streams, levels=levels(run.experiment))
-    bench = FaultBench.of(run.path("hardware"), few,
+    bench = FaultBench.of(run.one_chip(), few,
                           progress=lambda stage, done, total: show("compiling Verilog", 0, 0))
     rates, equal, detected, total = (None, *plan.rates), 0, 0, count + others
     for n in range(count):

@@ -1,5 +1,4 @@
 """The command ``circulant partition``: the place of each layer on several chips, their designs, all of them played."""
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -7,19 +6,20 @@ from typing import TypeVar
 import click
 
 from circulant.arguments import JSON, RUNS, say
-from circulant.boards.device import device
 from circulant.completion import device_names
 from circulant.exits import WRONG
-from circulant.experiment import DEFAULT
+from circulant.experiment import DEFAULT, Chips
 from circulant.extras import extras
+from circulant.run.divided import check, closing, divide
+from circulant.sim.chips import FOLDER
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["partition"]
 
-FOLDER = "chips"
-"""The folder of the chips in that of a run."""
+LEVELS = 4
+"""Levels of logic between two registers."""
 
 SAMPLES = 4
 """Test samples that are played."""
@@ -59,52 +59,33 @@ def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tup
       circulant partition runs/digits-gru --chips 2 --device LFE5U-25F --link 8,4
       circulant partition runs/mine --multipliers 342 --multipliers 684 --simulate
     """
-    with extras("circulant partition", "amaranth"):
-        from circulant.hw.chips.cluster import Chip, Cluster, Link
-        from circulant.hw.chips.costs import Goal
-        from circulant.hw.chips.folders import SYSTEM, generate_chips, read_chips
-        from circulant.hw.chips.search import search
-
-    network = Network.load(folder)
     if not 1 <= chips <= 64:
         raise Refusal(f"--chips must be from 1 to 64, not {chips}; give how many there are")
-    named, budgets = _each(chips, "--device", parts), _each(chips, "--multipliers", multipliers)
-    made = []
-    for n in range(chips):
-        held = device(named[n]) if named else None
-        if held is None and not budgets:
-            raise Refusal("Chips must have a budget, but none is given; name --device or --multipliers")
-        budget = budgets[n] if budgets else held.dsps if held else 0
-        made.append(Chip(f"chip{n}", budget, *(() if held is None else (held.family, held.dsps, held.block_rams))))
-    pairs = tuple((int(a), int(b)) for a, b in re.findall(r"(\d+)-(\d+)", topology))
-    cluster = Cluster(tuple(made), Link(*_link(link)), "pairs" if pairs else topology, pairs)
-    found = search(network, cluster, Goal(1.0, weight))
+    network = Network.load(folder)
+    bits, latency = _link(link)
+    asked = Chips(count=chips, device=_each(chips, "--device", parts), topology=topology,
+                  multipliers=_each(chips, "--multipliers", multipliers), link_bits=bits, link_latency=latency)
+    with extras("circulant partition", "amaranth"):
+        designs = divide(network, asked, levels=LEVELS, weight=weight)
     where = out or folder / FOLDER
-    designs = generate_chips(found.planned)
     designs.write(where)
-    timing = found.planned.timing
-    figures = {"folder": str(where), "places": found.lines(), "period": timing.period, "latency": timing.latency,
-               "estimates": list(timing.estimates),
-               "links": {f"chip{a} to chip{b}": words for (a, b), words in timing.links.items()},
-               "multipliers": {each.name: each.record.multipliers for each in designs.chips.values()}}
-    lines = [*found.lines(), f"period {timing.period:g} cycles, latency {timing.latency}"
-             + (f" (estimates: {', '.join(timing.estimates)})" if timing.estimates else ""), str(where)]
+    figures: dict[str, object] = {**designs.partition}
+    lines = [*closing(designs.partition), str(where)]
     wrong = 0
     if simulates:
-        from circulant.sim.cosim import verify
-
-        read_chips(where, network.hash)
-        played = verify(where / SYSTEM, Vectors.load(folder / "vectors.npz").first(SAMPLES))
-        wrong = played.mismatches
-        figures |= {"verification": played.as_json()}
-        lines.append(f"{played.words_compared:,} words compared, {wrong} differ; period {played.cycles_per_step:g}, "
-                     f"latency {played.latency_spaced:g} measured")
-    say(figures, as_json, *lines)
+        found = check(where, network, Vectors.load(folder / "vectors.npz").first(SAMPLES))
+        wrong = found["mismatches"]
+        figures["verification"] = found
+        lines.append(f"{found['words_compared']:,} words compared, {wrong} differ; period "
+                     f"{found['cycles_per_step']:g}, latency {found['latency_spaced']:g} measured; with links of "
+                     f"{found['latencies'][0]} to {found['latencies'][-1]} cycles that lose words "
+                     f"{found['rough_cycles_per_step']:g}")
+    say({"folder": str(where), **figures}, as_json, *lines)
     return WRONG if wrong else 0
 
 
-def _each(chips: int, option: str, given: Sequence[T]) -> list[T]:
-    """A value for each chip; none where none is given.
+def _each(chips: int, option: str, given: Sequence[T]) -> tuple[T, ...]:
+    """The values of an option.
 
     Raises:
         Refusal: when there is neither one for all nor one for each.
@@ -112,7 +93,7 @@ def _each(chips: int, option: str, given: Sequence[T]) -> list[T]:
     if len(given) not in (0, 1, chips):
         raise Refusal(f"{option} must be given once for all chips or once for each of the {chips}, not "
                       f"{len(given)} times; repeat it as often")
-    return list(given) * (chips if len(given) == 1 else 1)
+    return tuple(given)
 
 
 def _link(text: str) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """Contents of a data set, in figures, in words and in a picture: sizes, shapes, lengths, classes."""
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ def figures(data: "Dataset") -> dict[str, Any]:
             "digest": data.digest(), **{part: _part(data, part) for part in PARTS}}
 
 
-def words(held: dict[str, Any]) -> str:
+def words(held: Mapping[str, Any]) -> str:
     """The figures as lines for people."""
     blank = ", of which 0 is the blank" if held["task"] == "ctc" else ""
     what = {"regression": "outputs", "multi-label": "labels"}.get(held["task"], "classes")

@@ -21,6 +21,7 @@ FILES = {
     "report.json": "every figure of this page",
     "experiment.toml": "the experiment, with every key",
     "hardware/top.v": "the Verilog",
+    "chips/partition.json": "chips, links, their load, and when each works",
     "hardware/manifest.json": "ports, formats, latencies, and the hash of every file of the design",
     "network.json": "the golden model: layers, formats and sizes",
     "weights.npz": "the golden model: integers of all weights",

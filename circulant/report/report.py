@@ -9,7 +9,8 @@ from circulant.boards.device import fit_of, smallest
 from circulant.progress import Show, silent
 from circulant.report.page import files, page
 from circulant.report.summary import LATENCIES, speed
-from circulant.run.integrity import require_verified
+from circulant.run.divided import partitioned
+from circulant.run.integrity import network_of, require_verified
 from circulant.run.run_folder import STEPS, Run, recorded, scores, sha256
 from circulant.run.sizing import clock
 from circulant.sim import artifact
@@ -50,6 +51,7 @@ def collect(run: Run, mhz: float | None = None) -> dict[str, Any]:
                       f"earlier version; run {run.command('quantize')} and the steps after it again")
     metric = trained["metric"]
     circuit = hardware(run, generated["hardware"], simulated["verification"])
+    several = partitioned(run, network_of(run, quantized))
     return {
         "name": run.experiment.name,
         "folder": run.folder.absolute().name,
@@ -63,6 +65,7 @@ def collect(run: Run, mhz: float | None = None) -> dict[str, Any]:
         "outcome": quantized.get("outcome", {}),
         "verification": simulated["verification"],
         "hardware": circuit,
+        **({} if several is None else {"chips": {name: each for name, each in several.items() if name != "hash"}}),
         "clock": speed(circuit, mhz or clock(run.experiment) or CLOCK) | {"source": _source(run, mhz)},
         "smallest": _smallest(generated["hardware"]),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],
@@ -107,7 +110,7 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
         "layers": generated.get("layers", []),
         **{name: generated[name] for name in ("dsp_packing", "dsp_blocks") if name in generated},
     }
-    if run.experiment.board.device != "none":
+    if run.experiment.board.device != "none" and not run.experiment.hardware.chips:
         if "resources" not in generated:  # Of a design that was generated before it was counted.
             raise Refusal(f"{run.path('generation.json')} must say what the design is made of, but does not; run "
                           f"{run.command('generate')} again")
@@ -152,8 +155,8 @@ def _smallest(generated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hashes(run: Run, recorded: Mapping[str, str]) -> dict[str, Any]:
-    files = sorted(path for path in run.path("hardware").iterdir() if path.is_file())
-    return {**recorded, "files": {f"hardware/{path.name}": sha256(path) for path in files}}
+    files = sorted(path for path in run.design.iterdir() if path.is_file())
+    return {**recorded, "files": {str(path.relative_to(run.folder)): sha256(path) for path in files}}
 
 
 def _versions() -> dict[str, str]:

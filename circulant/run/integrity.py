@@ -5,6 +5,7 @@ from typing import Any
 
 from circulant.run.run_folder import Run
 from circulant.sim import artifact, design
+from circulant.sim.chips import FOLDER, hash_of
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -59,9 +60,9 @@ def design_hash(run: Run, generated: Mapping[str, Any] | None = None) -> str:
     Raises:
         Refusal: when a file of the design is missing or changed, or it is not that of the record ``generated``.
     """
-    found = str(design.read(run.path("hardware"))["hash"])
+    found = str(design.read(run.design)["hash"])
     if generated is not None and found != generated["hashes"]["design"]:
-        raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
+        raise Refusal(f"{run.design} must be the design of generation.json beside it, but it is another; "
                       f"run {run.command('generate')} again")
     return found
 
@@ -77,8 +78,10 @@ def require_verified(run: Run, quantized: Mapping[str, Any], generated: Mapping[
     network_of(run, quantized)
     vectors, sha = vectors_of(run, quantized), design_hash(run, generated)
     now = {"design": sha, "vectors": quantized["hashes"]["vectors"]}
+    if run.path(FOLDER).exists():
+        now["chips"] = hash_of(run.path(FOLDER))
     for name, value in now.items():
-        if simulated["hashes"][name] != value:
+        if simulated["hashes"].get(name) != value:
             raise Refusal(f"{run.path('verification.json')} must say that it verified the {name} {value[:12]}… "
                           f"beside it, but it does not; run {run.command('simulate')} again")
     return vectors

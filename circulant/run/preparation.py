@@ -5,6 +5,7 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment, load
 from circulant.extras import extras
+from circulant.run.divided import found
 from circulant.run.sizing import budget, family, latency, levels
 from circulant.run.untrained import untrained
 from circulant.sim.refusal import Refusal
@@ -67,6 +68,9 @@ def require_design(experiment: Experiment, data: Any) -> None:
     if experiment.training.method == "search":
         return
     network = untrained(experiment, data, saturated=False)
+    if hardware.several is not None:
+        found(network, hardware.several, levels=levels(experiment), mhz=hardware.clock_mhz or None)
+        return
     multipliers = budget(experiment, network)
     network = network.with_argmax() if hardware.argmax else network
     plans = plans_of(network, multipliers, streams=hardware.streams, levels=levels(experiment),
@@ -75,8 +79,7 @@ def require_design(experiment: Experiment, data: Any) -> None:
     if name == "none" or experiment.quantization.budget:
         return
     made = parts(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
-    found = foreseen(made, len(network.stages), levels=levels(experiment), profile=family(experiment))
-    fits(device(name), found)
+    fits(device(name), foreseen(made, len(network.stages), levels=levels(experiment), profile=family(experiment)))
 
 
 def baseline(experiment: Experiment, folder: Path) -> Any:

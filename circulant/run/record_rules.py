@@ -58,10 +58,13 @@ _FIRST = Table(dict.fromkeys(("sequence", "step", "word", "expected", "got"), In
 _COVERAGE = Where(
     Table({"reached": Mapped(COUNT), "points": Mapped(COUNT)}, open=True),
     lambda found: found["reached"].keys() == found["points"].keys(), "points reached of as many kinds as there are")
+_CHIPS = Table({**dict.fromkeys(("words_compared", "mismatches"), COUNT), "latencies": Listing(COUNT, 1),
+                "rough_cycles_per_step": CYCLES}, open=True)
 _VERIFICATION = Where(
     Table({**dict.fromkeys(("sequences", "words", "words_compared", "mismatches"), COUNT),
            **dict.fromkeys(("cycles_per_step", "cycles_per_sequence", *_LATENCIES), CYCLES),
-           "first": Null(_FIRST), "simulator": Text(200)}, {"drawn": COUNT, "coverage": _COVERAGE}, open=True),
+           "first": Null(_FIRST), "simulator": Text(200)},
+          {"drawn": COUNT, "coverage": _COVERAGE, "chips": _CHIPS}, open=True),
     lambda found: (found["first"] is None) == (not found["mismatches"]),
     "an object with the first mismatch, where there is one")
 

@@ -40,7 +40,7 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> Mapping[str, An
     other = loaded.with_argmax() if run.experiment.hardware.argmax else loaded
     design_hash(run, generated)
     start = time.perf_counter()
-    words = writes_for(run.path("hardware"), network, other, multipliers=budget(run.experiment, network),
+    words = writes_for(run.one_chip(), network, other, multipliers=budget(run.experiment, network),
                        streams=run.experiment.hardware.streams, levels=levels(run.experiment))
     atomic_bytes(run.path("reload.bin"), np.array(words, "<u4").tobytes())
 
@@ -48,7 +48,7 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> Mapping[str, An
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)
 
     few = vectors.first(SEQUENCES)
-    checked = exchange(run.path("hardware"), network, other, words, few.inputs, lengths=few.lengths, progress=progress)
+    checked = exchange(run.one_chip(), network, other, words, few.inputs, lengths=few.lengths, progress=progress)
     hashes = {"network": quantized["hashes"]["network"], "other": loaded.hash}
     return record(run, "reload", {"hashes": hashes, "other": other.name, "exchange": checked.as_json(),
                                   "seconds": time.perf_counter() - start})

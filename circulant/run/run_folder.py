@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 from circulant.experiment import FILE, Experiment, save
 from circulant.run.record_rules import rule_of
 from circulant.sim import artifact
+from circulant.sim.chips import FOLDER, SYSTEM
 from circulant.sim.files import files
 from circulant.sim.files.schema import require as check
 from circulant.sim.refusal import Refusal
@@ -23,6 +24,9 @@ __all__ = ["BRANCHES", "CHECKPOINT", "STEPS", "Picking", "Run", "Step", "StepRec
            "require", "scores", "sha256"]
 
 VERSION = 1
+
+HARDWARE = "hardware"
+"""Folder in a run folder: the design for one chip."""
 
 CHECKPOINT = "checkpoint"
 """Folder in a run folder: an unfinished training, and its experiment, which may differ from the one beside it."""
@@ -77,6 +81,23 @@ class Run:
 
     def path(self, name: str) -> Path:
         return self.folder / name
+
+    @property
+    def design(self) -> Path:
+        """The folder of the design: that of one chip, or that of all chips and their links."""
+        return self.path(f"{FOLDER}/{SYSTEM}" if self.experiment.hardware.chips else HARDWARE)
+
+    def one_chip(self) -> Path:
+        """The folder of the design for one chip.
+
+        Raises:
+            Refusal: when the run is for several.
+        """
+        if self.experiment.hardware.chips:
+            raise Refusal(f"The design must be for one chip here, but hardware.chips of {self.folder} names several, "
+                          f"whose designs are the folders in {self.path(FOLDER)}; take one of these by hand, or leave "
+                          "hardware.chips out")
+        return self.path(HARDWARE)
 
     def require_writable(self) -> None:
         """Check that the folder can be made and written to, before a long step, by doing it; nothing stays of it.
@@ -183,7 +204,7 @@ def recorded(run: Run, step: str) -> StepRecord:
     after = recorded(run, before)["hash"] if before else None
     if not run.path(_ALL[step].record).exists():
         for name in (*_ALL[step].files, _ALL[step].record):
-            _exists(run, step, name)
+            _exists(run, step, _placed(run, name))
     found = artifact.read_json(run.path(_ALL[step].record), _kind(step), VERSION)
     check(rule_of(step, found), found, run.path(_ALL[step].record), f"run {run.command(step)} again")
     _check_tables(run, step, found["experiment"])
@@ -201,7 +222,7 @@ def require(run: Run, step: str) -> StepRecord:
     """
     found = recorded(run, step)
     for name in _ALL[step].files:
-        _exists(run, step, name)
+        _exists(run, step, _placed(run, name))
     return found
 
 
@@ -217,6 +238,12 @@ def sha256(path: Path) -> str:
         raise
     except OSError as error:
         raise Refusal(f"{path} must be a file, but it cannot be read ({files.reason(error)}); remove it") from None
+
+
+def _placed(run: Run, name: str) -> str:
+    """The name of a file, that of a design's folder where that lies."""
+    where, _, file = name.rpartition("/")
+    return str(run.design.relative_to(run.folder) / file) if where == HARDWARE else name
 
 
 def _exists(run: Run, step: str, name: str) -> None:

@@ -17,21 +17,28 @@ def options(experiment: Experiment, network: Network) -> dict[str, Any]:
         Refusal: as `budget`, `latency` and `levels`.
     """
     given = experiment.tables(("hardware",))["hardware"]
-    del given["clock_mhz"], given["library"], given["latency_us"]
+    for name in ("clock_mhz", "library", "latency_us", "chips"):
+        del given[name]
     return given | {"multipliers": budget(experiment, network), "levels": levels(experiment),
                     "family": family(experiment), "latency": latency(experiment)}
 
 
 def family(experiment: Experiment) -> str:
     """The family that the Verilog is for: the experiment's, or that of its device, or "generic"."""
-    name, given = experiment.board.device, experiment.hardware.family
+    given, several = experiment.hardware.family, experiment.hardware.several
     if given != "auto":
         return given
-    if name == "none":
-        return "generic"
     from circulant.hw.plan.families import FAMILIES
 
-    return FAMILIES[device(name).family].profile.name
+    names = (experiment.board.device,) if several is None else several.device
+    found = {FAMILIES[device(name).family].profile.name for name in names if name != "none"}
+    return found.pop() if len(found) == 1 else "generic"
+
+
+def _device(experiment: Experiment) -> str:
+    """The device whose family says how fast logic is: that of the board, or of the first chip."""
+    several = experiment.hardware.several
+    return experiment.board.device if several is None else next(iter(several.device), "none")
 
 
 def levels(experiment: Experiment) -> int:
@@ -42,7 +49,7 @@ def levels(experiment: Experiment) -> int:
     """
     from circulant.hw.plan.families import FAMILIES
 
-    name, hardware = experiment.board.device, experiment.hardware
+    name, hardware = _device(experiment), experiment.hardware
     rule = keys(Hardware)["levels"]
     low, high, usual = int(rule[0].low or 0), int(rule[0].high or 0), rule[2]
     if not hardware.clock_mhz:
@@ -91,7 +98,7 @@ def clock(experiment: Experiment) -> float | None:
     """
     from circulant.hw.plan.families import FAMILIES
 
-    name, hardware = experiment.board.device, experiment.hardware
+    name, hardware = _device(experiment), experiment.hardware
     if hardware.clock_mhz or name == "none":
         return hardware.clock_mhz or None
     return float(int(FAMILIES[device(name).family].mhz(levels(experiment))))

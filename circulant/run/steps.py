@@ -15,17 +15,20 @@ from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
 from circulant.kit.kit import CLOCK_MHZ, write_kit
 from circulant.progress import Show, leads, silent
+from circulant.run.divided import check, divide
 from circulant.run.integrity import design_hash, network_of, played_of, vectors_of
 from circulant.run.kept import data_of, keep_data, keep_float, model_of
 from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_design, require_one_size
 from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, StepRecord, record, require, sha256
-from circulant.run.sizing import budget, clock, levels, options
+from circulant.run.sizing import budget, clock, family, levels, options
 from circulant.run.untrained import path_costs
+from circulant.sim.chips import FOLDER, hash_of
 from circulant.sim.error.ranges import analyse
 from circulant.sim.exercise.choose import STEPS as DRAWN_STEPS
 from circulant.sim.exercise.choose import exercise
+from circulant.sim.figures import Figures
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.quantize_like import quantize_like
@@ -210,10 +213,11 @@ def write_network(run: Run, network: Network, exact: Any, data: Any, found: Step
 
 
 def generate(run: Run, show: Show = silent) -> StepRecord:
-    """Verilog with its integration kit: the folder ``hardware`` and ``generation.json``.
+    """Verilog with its integration kit: the folder ``hardware`` and ``generation.json``; for several chips the folder
+    ``chips`` in its place.
 
     Raises:
-        Refusal: when the design exceeds the device of the board.
+        Refusal: when the design exceeds the device of the board; as `divide`.
     """
     with extras("circulant generate"):
         from circulant.hw import generate as design_of
@@ -222,6 +226,14 @@ def generate(run: Run, show: Show = silent) -> StepRecord:
     network, (_, vectors) = network_of(run, quantized), played_of(run, quantized)
     start = time.perf_counter()
     show("Verilog", 0, 0)
+    if (chips := run.experiment.hardware.several) is not None:
+        made = divide(network, chips, levels=levels(run.experiment), mhz=run.experiment.hardware.clock_mhz or None,
+                      family=family(run.experiment))
+        made.write(run.path(FOLDER))
+        return record(run, "generate", {
+            "hashes": {"network": network.hash, "design": design_hash(run)},
+            "hardware": {**Figures.of(made.manifest).as_json(), "layers": made.manifest["layers"]},
+            "seconds": time.perf_counter() - start})
     design = design_of(network, **options(run.experiment, network))
     fit_of(run.experiment.board.device, design.manifest["resources"])
     design.write(run.path("hardware"))
@@ -261,7 +273,8 @@ def generate_c(run: Run, show: Show = silent) -> StepRecord:
 def simulate(run: Run, show: Show = silent, *, trace: bool = False) -> StepRecord:
     """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch.
 
-    As many of the test samples as ``simulation.samples`` says; 0 for all.
+    As many of the test samples as ``simulation.samples`` says; 0 for all. Where the folder has chips, they and their
+    links are played, too, with links that are slow and lose words.
 
     Parameters:
         trace: on a mismatch, find the first value inside that differs, and write all signals to ``divergence.fst``.
@@ -283,17 +296,25 @@ def simulate(run: Run, show: Show = silent, *, trace: bool = False) -> StepRecor
     count = min(settings.simulation.drawn, len(vectors))
     show("drawing samples", 0, 0)
     drawn = exercise(network, count, steps=_drawn_steps(settings, vectors)) if count else None
-    verification = verify(run.path("hardware"), vectors, drawn=None if drawn is None else drawn.vectors,
+    verification = verify(run.design, vectors, drawn=None if drawn is None else drawn.vectors,
                           progress=progress)
     coverage = {} if drawn is None else {"coverage": drawn.coverage.as_json()}
     first = {}
     if trace and verification.first is not None:
         show("tracing the first difference", 0, 0)
-        found = diverging(run.path("hardware"), network, vectors, verification.first,
+        found = diverging(run.design, network, vectors, verification.first,
                           drawn=None if drawn is None else drawn.vectors, into=run.folder)
         first = {"divergence": None if found is None else found.as_json() | {"text": str(found)}}
-    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json() | coverage | first,
-                                    "seconds": time.perf_counter() - start})
+    body = verification.as_json() | coverage | first
+    if run.path(FOLDER).exists():
+        plain = network_of(run, quantized)
+        chips = check(run.path(FOLDER), plain, vectors_of(run, quantized).first(settings.simulation.samples),
+                      drawn.vectors if drawn is not None and plain.hash == network.hash else None, progress,
+                      planned=not settings.hardware.chips)
+        hashes["chips"] = hash_of(run.path(FOLDER))
+        body |= {"chips": chips, "first": body["first"] or chips["first"],
+                 **{name: body[name] + chips[name] for name in ("words_compared", "mismatches")}}
+    return record(run, "simulate", {"hashes": hashes, "verification": body, "seconds": time.perf_counter() - start})
 
 
 def _drawn_steps(settings: Experiment, vectors: Vectors) -> int:

@@ -21,6 +21,7 @@ class Chip:
         multipliers: real multiplications in a cycle.
         family: in `circulant.hw.plan.families.FAMILIES`, in whose units the next two count; empty for any.
         dsps, block_rams: that it has; 0 for no limit.
+        device: its name among those of `circulant.boards.device`; empty for any.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Chip:
     family: str = ""
     dsps: int = 0
     block_rams: int = 0
+    device: str = ""
 
     def __post_init__(self) -> None:
         if self.multipliers < 1:

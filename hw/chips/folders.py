@@ -1,8 +1,8 @@
 """Designs of a network over several chips: a folder for each chip, and one of all of them with their links, for
 simulation."""
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from amaranth.lib.wiring import In
@@ -13,29 +13,21 @@ from circulant.hw.chips.plans import Planned
 from circulant.hw.chips.system import System
 from circulant.hw.design import TOP, described
 from circulant.hw.emit.amaranth_patches import fast_elaboration
+from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.foreseen import logic, quantities
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import Top, prefixes
 from circulant.sim import artifact, design
+from circulant.sim.chips import CHIP, KIND, PARTITION, SYSTEM, VERSION, Partition
 from circulant.sim.design import LayerEntry, Manifest, Stream
-from circulant.sim.files import files
-from circulant.sim.files.schema import SHA, Int, Listing, Mapped, Table, Text
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.refusal import Refusal
 
-__all__ = ["KIND", "SYSTEM", "ChipDesign", "Designs", "generate_chips", "read_chips"]
+__all__ = ["ChipDesign", "Designs", "generate_chips"]
 
-KIND, VERSION = "circulant-chip", 1
-
-SYSTEM = "system"
-"""The folder of all chips and their links."""
-
-CHIP = "circulant_chip"
-
-RULES = Table({"network": SHA, "part": SHA, "chip": Text(100), "number": Int(0, 1 << 16), "chips": Int(1, 1 << 16),
-               "top": Text(200), "verilog": Listing(Text(250)), "images": Listing(Text(250)), "files": Mapped(SHA)},
-              open=True)
-"""The rules of the part of a chip's manifest that is read."""
+MODULE = "circulant_chip"
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,7 @@ class _LinkRecord:
 
 @dataclass(frozen=True)
 class _ChipRecord:
-    """The manifest of a chip, all but the hashes of its files; `RULES` has what is read of it."""
+    """The manifest of a chip, all but the hashes of its files; `circulant.sim.chips` has the rules of what is read."""
 
     network: str
     part: str
@@ -78,11 +70,13 @@ class ChipDesign:
     Parameters:
         contents: Verilog and memory images by file name.
         record: what the manifest says.
+        inventory: what its part is made of, its logic foreseen; ends of links are not counted.
     """
 
     name: str
     contents: Mapping[str, str]
     record: _ChipRecord
+    inventory: Inventory
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +87,33 @@ class Designs:
         chips: by number, those that have a part.
         system: the files of the whole by name.
         manifest: of the whole, which is that of a design.
+        places: a line for each layer.
     """
 
     planned: Planned
     chips: Mapping[int, ChipDesign]
     system: Mapping[str, str]
     manifest: Manifest
+    places: Sequence[str] = ()
+
+    @property
+    def partition(self) -> Partition:
+        """The contents of ``partition.json``."""
+        planned, timing, link = self.planned, self.planned.timing, self.planned.cluster.link
+        names = [each.name for each in planned.cluster.chips]
+        called: dict[int | tuple[int, int], str] = {**dict(enumerate(names)), **{
+            pair: f"{names[pair[0]]} → {names[pair[1]]}" for pair in planned.links}}
+        return {
+            "network": planned.cut.whole.hash, "places": [*self.places], "period": timing.period,
+            "latency": timing.latency, "estimates": [*timing.estimates],
+            "chips": [{"name": names[n], "device": planned.cluster.chips[n].device,
+                       "layers": [name for name, place in planned.placement.items() if n in place.chips],
+                       "period": timing.parts[n], "multipliers": each.record.multipliers,
+                       "memory_bits": each.record.memory_bits} for n, each in self.chips.items()],
+            "links": [{"start": names[start], "end": names[end], "bits": link.bits, "latency": link.latency,
+                       "words": words, "load": words / timing.period}
+                      for (start, end), words in timing.links.items()],
+            "rows": {called[name]: [[*span] for span in spans] for name, spans in timing.works.items()}}
 
     def write(self, folder: str | Path) -> Path:
         """Write a folder for each chip and one of the whole.
@@ -113,8 +128,9 @@ class Designs:
                           "choose another one")
         with replaced_folder(folder) as fresh:
             for each in self.chips.values():
-                _write(fresh / each.name, each.contents, KIND, VERSION, manifest=asdict(each.record))
+                _write(fresh / each.name, each.contents, CHIP, VERSION, manifest=asdict(each.record))
             _write(fresh / SYSTEM, self.system, design.KIND, design.VERSION, manifest=self.manifest)
+            artifact.write_json(fresh / PARTITION, KIND, VERSION, {**self.partition})
         return folder
 
 
@@ -126,11 +142,13 @@ def _write(folder: Path, texts: Mapping[str, str], kind: str, version: int, *, m
     artifact.write_json(folder / "manifest.json", kind, version, {**manifest, "files": design.hashes(contents)})
 
 
-def generate_chips(planned: Planned, *, family: str = "generic", latency: int | None = None, faults: int = 0
-                   ) -> Designs:
+def generate_chips(planned: Planned, *, family: str = "generic", latency: int | None = None, faults: int = 0,
+                   levels: int = LEVELS, places: Sequence[str] = ()) -> Designs:
     """The designs of a plan.
 
     Parameters:
+        levels: of logic, with which it was planned.
+        places: a line for each layer, that ``partition.json`` is to have.
         family: see `circulant.hw.design.generate`.
         latency: cycles of the links in the simulated whole; None for what they were planned with.
         faults: where it is not 0, the seed by which words of these links are lost, doubled and spoilt.
@@ -151,25 +169,27 @@ def generate_chips(planned: Planned, *, family: str = "generic", latency: int | 
             outputs = [each["name"] for each in parts[n]["ports"] if each["direction"] == "out"]
             around = VerilogTarget(PROFILES[family],
                                    elsewhere={f"{names[n]}_{TOP}": outputs, "circulant_rom": ("data",)})
-            texts["chip.v"] = around.convert(chips[n], CHIP)
+            texts["chip.v"] = around.convert(chips[n], MODULE)
             texts = {f"{names[n]}_{name}": _renamed(text, f"{names[n]}_") for name, text in texts.items()}
             images = {f"{names[n]}_{name}": text for name, text in target.images.items()}
             made[n] = ChipDesign(names[n], texts | images, _ChipRecord(
-                cut.whole.hash, part.hash, names[n], number=n, chips=len(names), top=f"{names[n]}_{CHIP}",
+                cut.whole.hash, part.hash, names[n], number=n, chips=len(names), top=f"{names[n]}_{MODULE}",
                 verilog=tuple(texts), images=tuple(sorted(images)), ports=_signals(chips[n]),
                 links={names[other]: _link_record(planned, n, other) for other in chips[n].others},
                 cycles=planned.timing.parts[n], multipliers=counted.multipliers,
-                memory_bits=parts[n]["memory_bits"]))
-        modules = {n: f"{names[n]}_{CHIP}" for n in chips}
+                memory_bits=parts[n]["memory_bits"]),
+                replace(counted, logic=logic(quantities(top.parts, len(part.stages), levels=levels))))
+        modules = {n: f"{names[n]}_{MODULE}" for n in chips}
         system = System(chips, modules, latency=planned.cluster.link.latency if latency is None else latency,
                         faults=faults)
         target = VerilogTarget(PROFILES[family], elsewhere={
-            "circulant_rom": ("data",), **{modules[n]: [name for name, member in chip.signature.members.items()
-                                                        if member.flow is not In] for n, chip in chips.items()}})
+            modules[n]: [name for name, member in chip.signature.members.items() if member.flow is not In]
+            for n, chip in chips.items()})
         text = target.convert(system, TOP)
-    contents = {"top.v": text} | {name: each for chip in made.values() for name, each in chip.contents.items()}
+    contents = {"top.v": text} | target.images | {
+        name: each for chip in made.values() for name, each in chip.contents.items()}
     exact = not faults and latency in (None, planned.cluster.link.latency)
-    return Designs(planned, made, contents, _whole(planned, parts, made, contents, exact=exact))
+    return Designs(planned, made, contents, _whole(planned, parts, made, contents, exact=exact), places)
 
 
 def _renamed(text: str, prefix: str) -> str:
@@ -237,6 +257,9 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
                   for name, direction, bits in hosts],
         "input": inputs.pop(network.leading.name), "output": outputs.pop(network.result), "streams": 1,
         "max_steps": None, "multipliers": sum(each.record.multipliers for each in made.values()),
+        "multiplications": {name: sum(part["multiplications"][name] for part in parts.values())
+                            for name in ("per_step", "per_sequence")},
+        "links": {name: planned.cluster.link.latency for name in contents if name.startswith("link_")},
         "memory_bits": sum(part["memory_bits"] for part in parts.values()), "latency_spaced": late,
         "latency_contiguous": late if stepwise and not shared and not timing.exchanges else None,
         "estimates": [*timing.estimates] if exact else ["cycles"], "layers": layers}
@@ -247,31 +270,3 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
     if outputs:
         whole["more_outputs"] = list(outputs.values())
     return whole
-
-
-def read_chips(folder: str | Path, network: str) -> dict[int, str]:
-    """The names of the chips in a folder by their numbers, when every file is as it was generated.
-
-    Parameters:
-        network: hash of the whole.
-
-    Raises:
-        Refusal: when there is none, a file is missing or changed, or a part is of another network.
-    """
-    folder, found = Path(folder), dict[int, str]()
-    for path in sorted(folder.glob("*/manifest.json")):
-        if path.parent.name == SYSTEM:
-            continue
-        body = artifact.read_json(path, KIND, VERSION, RULES)
-        if body["network"] != network:
-            raise Refusal(f"{path} must be of a part of network {network[:12]}…, but its part is of "
-                          f"{body['network'][:12]}…; partition the run again")
-        for name, sha in body["files"].items():
-            file = path.parent / name
-            if not file.is_file() or files.sha256(file) != sha:
-                raise Refusal(f"{file} must be as it was generated, but it is missing or changed; partition the run "
-                              "again")
-        found[body["number"]] = body["chip"]
-    if not found:
-        raise Refusal(f"{folder} must hold a folder for each chip, but there is none; run circulant partition first")
-    return found

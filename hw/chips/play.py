@@ -16,11 +16,31 @@ from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.play import Array
 from circulant.hw.stream.storage import DeepQueue
 
-__all__ = ["Played"]
+__all__ = ["Played", "Works", "merged"]
 
 STEPS, CYCLES, SAMPLES, QUIET = (16, 64), 8000, 2, 300
 """Steps that are played for a period, from so many to as many as these cycles hold; samples for a latency, of which the
 last one counts; cycles between them, besides those of all products of a chip."""
+
+Works = Mapping[int | tuple[int, int], Sequence[tuple[int, int]]]
+"""By chip and by directed link the spans of cycles, the last one left out, in which it works."""
+
+PAUSE = 4
+"""Cycles without work that end no span."""
+
+
+def merged(spans: Works) -> Works:
+    """Spans in their order, counted from the first one of all; those that are nearly one are one."""
+    first = min((start for each in spans.values() for start, _ in each), default=0)
+    found = dict[int | tuple[int, int], list[tuple[int, int]]]()
+    for name in sorted(spans, key=lambda each: each if isinstance(each, tuple) else (each, -1)):
+        mine = found[name] = []
+        for start, end in sorted(spans[name]):
+            if mine and start - first <= mine[-1][1] + PAUSE:
+                mine[-1] = mine[-1][0], max(mine[-1][1], end - first)
+            else:
+                mine.append((start - first, end - first))
+    return found
 
 
 @dataclass
@@ -62,6 +82,7 @@ class _Stage:
         layer: the counters of one that has an array.
         latency: of another one, from the block that it waits for to that which it gives.
         whole: the values of a vector that it waits for, if not for those of a block.
+        since: the cycle in which it took the first block of a vector.
     """
 
     chip: int
@@ -75,6 +96,7 @@ class _Stage:
     whole: int = 0
     vector: int = 0
     block: int = 0
+    since: int = 0
 
     def comes(self, cycle: int) -> bool:
         """Whether the next block is there."""
@@ -109,6 +131,8 @@ class Played:
                 if wire.before:
                     self._streams[pair[1], wire.before] = _Stream(came.size, came.k, came.cycles, late=True)
         self._free = dict.fromkeys(links, 0)
+        self._spans = dict[int | tuple[int, int], list[tuple[int, int]]]()
+        self._chips = dict[int, int]()  # By the identity of the counters of a layer.
         for chip in streams:
             self._add(cut, chip, plans[chip], streams[chip])
         name, chip = next(iter(cut.outputs.items()))
@@ -132,6 +156,7 @@ class Played:
                 own = plan.sharing or plan.alone(layer)
                 counters = SharedLayer(layer, plan.program(layer), plan.elements, eager=own.eager)
                 arrays.setdefault(own, []).append(counters)
+                self._chips[id(counters)] = chip
                 self._stages.append(_Stage(chip, node.name, sources, out, k=counters.k, size=layer.inputs,
                                            layer=counters))
             elif size:
@@ -158,6 +183,7 @@ class Played:
     def latency(self) -> int:
         """From the last block of an input to the last one of its result."""
         for sample in range(1, SAMPLES + 1):
+            self._spans.clear()
             for given in self._hosts:
                 given.cycles += range(self.cycle, self.cycle + given.blocks)
             start = max((given.cycles[-1] for given in self._hosts), default=self.cycle)
@@ -167,6 +193,10 @@ class Played:
             for _ in range(self.quiet):
                 self._step()
         return end - start
+
+    def works(self) -> Works:
+        """When chips and links work on the last sample of `latency`, and then ahead of the next one."""
+        return merged(self._spans)
 
     def _step(self) -> None:
         cycle = self.cycle
@@ -178,6 +208,7 @@ class Played:
             if layer is not None:
                 layer.accepts, layer.leaves = comes and layer.takes, layer.offers
             if comes and (layer is None or layer.accepts):
+                each.since = each.since if each.block else cycle
                 each.take()
             if comes if layer is None else layer.leaves:
                 self._leave(each, cycle + each.latency)
@@ -185,12 +216,16 @@ class Played:
             granted, free = array.grant()
             for layer in found:
                 layer.edge(cycle, granted is layer, free)
+                if granted is layer:
+                    self._spans.setdefault(self._chips[id(layer)], []).append((cycle, cycle + 1))
         self.cycle += 1
 
     def _leave(self, stage: _Stage, cycle: int) -> None:
         """A block of a stage leaves, and goes over the links to those who take it."""
         stage.out.cycles.append(cycle)
+        self._spans.setdefault(stage.chip, []).append((min(stage.since, cycle), cycle + 1))
         for pair, n, came in self._ways.get((stage.chip, stage.name), ()):
             shown = max(cycle, self._free[pair])
             self._free[pair] = shown + self._links[pair].words(n)
             came.cycles.append(shown + self._links[pair].delay(n))
+            self._spans.setdefault(pair, []).append((shown, self._free[pair]))

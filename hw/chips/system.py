@@ -2,32 +2,46 @@
 from collections.abc import Mapping
 
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSignal, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.chips.chip import PINS, Chip
-from circulant.hw.chips.words import SLOWER
-from circulant.hw.emit.target import Platform, Rom
+from circulant.hw.emit.target import Platform, Rom, VerilogTarget
 from circulant.hw.stream.join import fork
-from circulant.hw.stream.storage import Ram
 from circulant.hw.top import SIGNALS
+from circulant.sim.chips import LATENCY, SEED, SLOWER, setting
 
-__all__ = ["Pins", "System", "settings"]
+__all__ = ["Pins", "System"]
 
 STEPS = 7
 """Steps of the generator of faults in a cycle."""
 
 RARELY, SPELL = 6, 4
-"""Bits that are all zero where a word is lost: one word of 64; as many are doubled, and as many have a wrong bit. Bits of
-the length of a spell in which nothing comes."""
+"""Bits that are all zero where a word is lost: one word of 64; as many are doubled, and as many have a wrong bit. Bits
+of the length of a spell in which nothing comes."""
 
-LATENCY, SEED = 13, 31
-"""Bits of a setting of pins."""
-
-
-def settings(latency: int, seed: int = 0) -> int:
-    """The word of an image that says how pins are, see `Pins`; `circulant.sim.cosim.rough` writes others."""
-    return latency | seed << LATENCY
+WAY = """\
+module circulant_way #(
+  parameter WIDTH = 1,
+  parameter BITS = 1
+) (
+  input clk,  // clock
+  input [BITS-1:0] latency,  // cycles
+  input [WIDTH-1:0] i,  // a word
+  output [WIDTH-1:0] o  // the word so many cycles before; none at first
+);
+  reg [WIDTH-1:0] mem [0:(1<<BITS)-1];
+  reg [BITS-1:0] now;
+  integer n;
+  initial for (n = 0; n < (1<<BITS); n = n + 1) mem[n] = 0;
+  always @(posedge clk) begin
+    mem[now] <= i;
+    now <= now + 1'b1;
+  end
+  assign o = mem[now - latency];
+endmodule
+"""
+"""Words under way, which a reset leaves as they are."""
 
 
 class Pins(wiring.Component):
@@ -49,25 +63,27 @@ class Pins(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        there = Signal(self._bits, reset_less=True)  # Words since power came, at the most.
-        word = self._worse(m, self.i, there[1:].any())
-        m.submodules.under_way = under_way = Ram(width=self._width, depth=1 << self._bits)
-        now = Signal(self._bits)
-        before = Signal(self._width)
-        m.d.comb += [under_way.w_en.eq(1), under_way.w_addr.eq(now), under_way.w_data.eq(word), under_way.r_en.eq(1),
-                     under_way.r_addr.eq(now - self.latency + 1)]
-        m.d.sync += [now.eq(now + 1), before.eq(word), there.eq(there + ~there.all())]
-        late = Mux(self.latency == 1, before, under_way.r_data)
-        m.d.comb += self.o.eq(Mux(self.latency == 0, word, Mux(there >= self.latency, late, 0)))
+        word, late = self._worse(m, self.i), Signal(self._width)
+        if isinstance(platform, VerilogTarget):
+            platform.add_module("circulant_way", WAY, outputs=("o",))
+            m.submodules.way = Instance("circulant_way", p_WIDTH=self._width, p_BITS=self._bits, i_clk=ClockSignal(),
+                                        i_latency=self.latency[:self._bits], i_i=word, o_o=late)
+        else:
+            m.submodules.way = way = memory.Memory(shape=self._width, depth=1 << self._bits, init=[])
+            now, write, read = Signal(self._bits), way.write_port(), way.read_port(domain="comb")
+            m.d.sync += now.eq(now + 1)
+            m.d.comb += [write.en.eq(1), write.addr.eq(now), write.data.eq(word), read.addr.eq(now - self.latency),
+                         late.eq(read.data)]
+        m.d.comb += self.o.eq(Mux(self.latency == 0, word, late))
         return m
 
-    def _worse(self, m: Module, word: Value, known: Value) -> Value:
-        """The word, or what becomes of it, as soon as the seed is known."""
-        drawn = Signal(SEED, reset_less=True)
+    def _worse(self, m: Module, word: Value) -> Value:
+        """The word, or what becomes of it."""
+        drawn = Signal(SEED)
         bits: list[Value] = [drawn[n] for n in range(SEED)]
         for _ in range(STEPS):
             bits = [bits[30] ^ bits[27], *bits[:30]]
-        m.d.sync += drawn.eq(Mux(drawn == 0, Mux(known, self.seed, 0), Cat(bits)))
+        m.d.sync += drawn.eq(Mux(drawn == 0, self.seed, Cat(bits)))
         before = Signal(self._width)
         spell = Signal(SPELL)
         found = Signal(self._width)
@@ -128,7 +144,7 @@ class System(wiring.Component):
                     sends = pins[number][f"link{other}_{pin}"]
                     name = f"link_{number}_{other}_{pin}"
                     m.submodules[name] = way = Pins(len(sends), self.most)
-                    m.submodules[f"{name}_set"] = rom = Rom(words=[settings(self._latency, seed)],
+                    m.submodules[f"{name}_set"] = rom = Rom(words=[setting(self._latency, seed)],
                                                             width=LATENCY + SEED, image=name)
                     seed += bool(seed)
                     m.d.comb += [rom.en.eq(1), way.latency.eq(rom.data[:LATENCY]), way.seed.eq(rom.data[LATENCY:]),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from circulant.hw.array.plans import LayerPlan, Plan
 from circulant.hw.chips.chip import Streams, wires_of
 from circulant.hw.chips.cut import Cut
-from circulant.hw.chips.play import Played
+from circulant.hw.chips.play import Played, Works, merged
 from circulant.hw.chips.words import LinkShape
 from circulant.hw.plan.latency import reblocked, through
 from circulant.hw.plan.passing import Cycles, passing
@@ -35,6 +35,8 @@ class Timing:
         links: words of a sample on each directed link, a cycle each.
         exchanges: by chip the cycles from step to step of layers whose rows are divided, as states go to and fro.
         estimates: the names of figures that are no exact ones.
+        works: by chip and by directed link from which cycle to which one each works on a sample that comes into idle
+            chips, counted from the sample's first block; empty where that is not known.
     """
 
     period: float
@@ -43,6 +45,7 @@ class Timing:
     links: Mapping[tuple[int, int], int]
     exchanges: Mapping[int, float] = field(default_factory=dict)
     estimates: tuple[str, ...] = ()
+    works: Works = field(default_factory=dict)
 
 
 def loads(cut: Cut, links: Mapping[tuple[int, int], LinkShape]) -> dict[tuple[int, int], int]:
@@ -71,13 +74,14 @@ def timing(cut: Cut, plans: Sequence[Sequence[Plan]], streams: Sequence[Streams 
         mine = {n: each for n, each in enumerate(streams) if each is not None}
         cycles = [Played(cut, plans, mine, links, spaced=False).period()]
         exchanges = {wire.start: cycles[0] for wire in cut.wires if wire.before}
-        latency: int | None = Played(cut, plans, mine, links, spaced=True).latency()
+        spaced: Played | _Flows = Played(cut, plans, mine, links, spaced=True)
     else:
-        latency = _Flows(cut, plans, streams, links).latency()
+        spaced = _Flows(cut, plans, streams, links)
+    latency = spaced.latency()
     estimates = [name for name, it_is in (("cycles", bool(cycles)), (
         "latency_spaced", (several or cycles) and latency is not None)) if it_is]
     return Timing(max(cycles or [*parts.values(), *words.values()]), latency, parts=parts, links=words,
-                  exchanges=exchanges, estimates=tuple(estimates))
+                  exchanges=exchanges, estimates=tuple(estimates), works=spaced.works())
 
 
 class _Flows:
@@ -87,6 +91,8 @@ class _Flows:
                  links: Mapping[tuple[int, int], LinkShape]) -> None:
         self.cut, self.plans, self.links = cut, plans, links
         self.streams = {n: each for n, each in enumerate(streams) if each is not None}
+        self._busy = dict[int, tuple[int, int]]()
+        self._sent = dict[tuple[tuple[int, int], str], list[tuple[int, int]]]()
 
     def leaves(self, chip: int, given: Mapping[str, Cycles]) -> dict[str, Cycles] | None:
         """Cycles in which the blocks of each output of a part leave; None where they are not known."""
@@ -114,6 +120,7 @@ class _Flows:
                 free = shown[-1] + held
             for pair, n in takers:
                 found[pair[1], name] = [cycle + self.links[pair].delay(n) for cycle in shown]
+                self._sent[pair, name] = [(cycle, cycle + self.links[pair].words(n)) for cycle in shown]
         return found
 
     def _given(self, chip: int, came: Mapping[tuple[int, str], Cycles]) -> dict[str, Cycles]:
@@ -141,9 +148,19 @@ class _Flows:
         last: dict[int, dict[str, Cycles]] = {}
         for _ in range(len(self.cut.wires) + 1):  # Each time at least one more wire is as it will be.
             for chip in self.streams:
-                left = self.leaves(chip, self._given(chip, came))
+                given = self._given(chip, came)
+                left = self.leaves(chip, given)
                 if left is None:
                     return None
+                known = [cycle for each in given.values() for cycle in each if cycle > EARLY // 2]
+                self._busy[chip] = min(known, default=0), max(cycles[-1] for cycles in left.values()) + 1
                 last[chip] = left
                 came |= self.carried(chip, left)
         return max(last[chip][name][-1] for name, chip in self.cut.outputs.items())
+
+    def works(self) -> Works:
+        """When chips and links work on the sample of `latency`."""
+        spans = dict[int | tuple[int, int], list[tuple[int, int]]]({n: [span] for n, span in self._busy.items()})
+        for (pair, _), sent in self._sent.items():
+            spans.setdefault(pair, []).extend(sent)
+        return merged(spans)

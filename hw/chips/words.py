@@ -5,6 +5,7 @@ from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
+from circulant.sim.chips import SLOWER
 from circulant.sim.refusal import Refusal
 
 __all__ = ["CHECK", "POLYNOMIAL", "Channel", "LinkShape", "check_of", "intact", "seal"]
@@ -19,11 +20,6 @@ NAMED = 32
 SENT, TAKEN = 8, 10
 """Cycles, besides twice the latency, from a word to its acknowledgement at its sender, and from a block to its credit
 where it is taken at once."""
-
-SLOWER = 50
-"""Cycles that pins may take where they were planned with fewer: 500 ns at 100 MHz. A link is right with them, and
-slower."""
-
 
 def _remainder(place: int) -> int:
     """The check of a word whose bit ``place`` alone is set."""

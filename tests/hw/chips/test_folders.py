@@ -4,8 +4,10 @@ import json
 import pytest
 
 from circulant.hw.chips.cut import Place
-from circulant.hw.chips.folders import SYSTEM, generate_chips, read_chips
+from circulant.hw.chips.folders import generate_chips
 from circulant.hw.chips.plans import planned, shared
+from circulant.sim import design
+from circulant.sim.chips import SYSTEM, chips_of, drawn, partition_of, roughened
 from circulant.sim.cosim import verify
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import ROWS, classifier, cluster, data, pair
@@ -35,12 +37,25 @@ def test_layers_that_share_an_array_of_each_chip_are_those_of_one(tmp_path):
     assert (found.cycles_per_step, found.latency_spaced) == (plan.timing.period, plan.timing.latency)
 
 
-@pytest.mark.soak
-def test_lost_doubled_and_spoilt_words_and_slow_pins_change_no_bit(tmp_path):
-    plan = planned(pair(), cluster(120, 120), WHOLE)
-    folder = generate_chips(plan, latency=11, faults=3).write(tmp_path / "chips")
-    found = verify(folder / SYSTEM, pair().vectors(data(pair())), patience=5000)
+def test_lost_doubled_and_spoilt_words_and_slow_pins_change_no_bit(rows, tmp_path):
+    """Resets come, too, while words are under way."""
+    plan, folder = rows
+    settings = drawn(design.read(folder / SYSTEM)["links"], 3)
+    assert len(settings) == 4 and max(latency for latency, _ in settings.values()) > 20
+    rough = roughened(folder / SYSTEM, tmp_path / "rough", settings)
+    found = verify(rough, pair().vectors(data(pair())), patience=20_000)
     assert found.mismatches == 0 and found.words_compared > 3 * 9 * 16
+    assert found.cycles_per_step > plan.timing.period + 10, "what is slow or lost takes time"
+
+
+def test_what_a_partition_says(rows):
+    plan, folder = rows
+    found = partition_of(folder, pair().hash)
+    assert [each["layers"] for each in found["chips"]] == [["lstm1", "lstm2"], ["lstm2"]]
+    assert {(each["start"], each["words"]) for each in found["links"]} == {
+        (f"chip{n}", plan.timing.links[n, 1 - n]) for n in (0, 1)}
+    assert set(found["rows"]) == {"chip0", "chip1", "chip0 → chip1", "chip1 → chip0"}
+    assert all(0 <= start < end for spans in found["rows"].values() for start, end in spans)
 
 
 def test_a_result_for_each_sequence_comes_as_planned(tmp_path):
@@ -67,17 +82,17 @@ def test_what_is_simulated_is_what_each_chip_gets(rows):
 
 def test_the_chips_of_another_network_and_changed_files_are_refused(rows, tmp_path):
     _, folder = rows
-    assert read_chips(folder, pair().hash) == {0: "chip0", 1: "chip1"}
+    assert chips_of(folder, pair().hash) == {0: "chip0", 1: "chip1"}
     with pytest.raises(Refusal, match="must be of a part of network 000000000000…, but its part is of"):
-        read_chips(folder, "0" * 64)
+        chips_of(folder, "0" * 64)
     with pytest.raises(Refusal, match="must hold a folder for each chip, but there is none"):
-        read_chips(tmp_path, pair().hash)
+        chips_of(tmp_path, pair().hash)
     changed = folder / "chip1" / "chip1_chip.v"
     text = changed.read_text()
     try:
         changed.write_text(text + "\n")
         with pytest.raises(Refusal, match=r"chip1_chip\.v must be as it was generated"):
-            read_chips(folder, pair().hash)
+            chips_of(folder, pair().hash)
     finally:
         changed.write_text(text)
 

@@ -8,8 +8,9 @@ from amaranth.lib.wiring import In, Out
 from benchmarks.formal.check import available, prove
 from circulant.hw.chips.link import Aside, LinkEnd, Receiver, Sender
 from circulant.hw.chips.system import Pins
-from circulant.hw.chips.words import SLOWER, Channel, LinkShape
+from circulant.hw.chips.words import Channel, LinkShape
 from circulant.hw.stream.pipeline import block, connect
+from circulant.sim.chips import SLOWER
 from tests.hw.simulate import Transfers, run, sink, source, trace
 
 OUT = Channel(2, 9, 5), Channel(1, 5, 3)
@@ -48,7 +49,8 @@ class Between(wiring.Component):
                                  (b, a, ("tx_answer", "rx_answer"))):
             sends, takes = Value.cast(getattr(start, pins[0])), Value.cast(getattr(end, pins[1]))
             m.submodules += (way := Pins(len(sends), self._latency))
-            m.d.comb += [way.latency.eq(self._latency), way.seed.eq(seed * 40_503), way.i.eq(sends), takes.eq(Mux(self.silent, 0, way.o) if end is a else way.o)]
+            m.d.comb += [way.latency.eq(self._latency), way.seed.eq(seed * 40_503), way.i.eq(sends),
+                         takes.eq(Mux(self.silent, 0, way.o) if end is a else way.o)]
             seed += bool(seed)
         m.d.comb += [self.up.eq(a.up | b.up << 1), self.fault.eq(a.fault | b.fault << 1)]
         return m
@@ -125,7 +127,8 @@ class Troubled(wiring.Component):
     """Numbered blocks from ``b`` to ``a``.
 
     Members:
-        silent, restarted, other: nothing comes from ``b``; it alone is reset; an end of another network is in its place.
+        silent, restarted, other: nothing comes from ``b``; it alone is reset; an end of another network is in its
+            place.
         both: both ends are reset, and the numbers begin again.
         takes: a block comes out; ``wrong``: it is not the one that is due.
     """
@@ -141,7 +144,7 @@ class Troubled(wiring.Component):
             shape, none, named=0xAC)
         m.submodules.a = ResetInserter(self.both)(a)
         sent, due = Signal(8), Signal(8)
-        for n, (b, mine) in enumerate(zip(others, (~self.other, self.other), strict=True)):
+        for b, mine in zip(others, (~self.other, self.other), strict=True):
             m.submodules += ResetInserter(self.both | self.restarted)(b)
             m.d.comb += [Value.cast(b.i_0.payload.data).eq(sent), b.i_0.valid.eq(mine)]
             with m.If(mine & b.i_0.ready):
