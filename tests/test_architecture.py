@@ -340,10 +340,10 @@ LINES = {
     "sim": 17_730,
     "hw": 24_710,
     "boards": 7_500,
-    "benchmarks": 9_805,
+    "benchmarks": 9_985,
     "examples": 1_300,
     "docs": 200,
-    "tests": 54_035,
+    "tests": 54_070,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from benchmarks import chips as several
-from benchmarks import cnn, designs, families, stacks
+from benchmarks import cnn, cost, designs, families, stacks
 from benchmarks.commands.group import as_json, main, note, show
 
 
@@ -92,6 +92,14 @@ def _stacks(path: str | None, chart: bool, **options: Any) -> None:
     show(figures, path)
     if any(each.get("mismatches") for each in figures["stacks"]):
         raise SystemExit(1)
+
+
+@main.command("cost", epilog="Example: python -m benchmarks cost --json -")
+@as_json
+def _cost(path: str | None) -> None:
+    """Seconds to plan and generate, flip-flops of a product, instructions of the C beside a dense loop's."""
+    found = cost.measure(note)
+    show(asdict(found), path, "cost", cost.table(found))
 
 
 @main.command("families", epilog="Example: python -m benchmarks families --shape tcn-3x128 --block 8 --json -")

@@ -3,6 +3,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from circulant.hw.ctext.names import identifier, identifiers
+from circulant.hw.ctext.product import ROWS
 from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
 from circulant.hw.ctext.value import storage
 from circulant.hw.kinds.registry_c import KINDS
@@ -62,7 +63,7 @@ class Source:
             outputs=network.end.size, output_format=network.output_format, output_type=storage(network.output_format))
         body = "\n".join([*unit.functions.values(), *(stage.text for stage in stages)])
         self.code = render(
-            "network.c.j2", **self.common, body=body, states=states,
+            "network.c.j2", **self.common, body=body, states=states, rows=ROWS,
             head=_calls(stages[:behind], takes), tail=_calls(stages[behind:], takes, end),
             late=any(None in takes[each.prefix] for each in stages[behind:]))
 

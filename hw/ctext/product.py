@@ -7,9 +7,12 @@ from circulant.hw.ctext.value import Value, limits, number, storage, width
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.refusal import Refusal
 
-__all__ = ["rows", "spectra", "transform"]
+__all__ = ["ROWS", "rows", "spectra", "transform"]
 
 render = beside(__file__)
+
+ROWS = 32
+"""Rows of blocks that are computed side by side for SIMD units."""
 
 
 def spectra(product: Product, name: str) -> Array:
@@ -61,7 +64,7 @@ def rows(unit: Unit, name: str, product: Product | JointProduct) -> str:
     return render(
         "product.c.j2", name=name, p=p, k=k, parts=[
             {"suffix": suffix, "q": part.weights.shape[1], "product": part, "type": storage(part.spectrum),
-             "weights": unit.table(f"{name}_weights{suffix}", part.weights.ravel().tolist()),
+             "weights": unit.table(f"{name}_weights{suffix}", part.weights.transpose(2, 1, 0).ravel().tolist()),
              "accumulate": _accumulate(unit, part, sum_)} for part, suffix in zip(parts, suffixes, strict=True)],
         biases=unit.table(f"{name}_bias", first.bias.tolist()),
         scales=unit.table(f"{name}_scales", scales) if scales else "", sum=sum_, brought=brought, row=row, bias=bias,

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,9 +44,23 @@ def test_the_self_test_passes_with_warnings_as_errors(net, tmp_path, make):
     assert re.search(r"^PASS: 8 of 8 (sequences|vectors) equal the golden model$", out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("net", NETWORKS.values(), ids=NETWORKS)
-def test_sanitizers_find_nothing(net, tmp_path, make):
-    status, out = make(put(net, tmp_path), "sanitize", "CFLAGS=-O0")
+def test_sanitizers_find_nothing(net, rows, tmp_path, make):
+    folder = put(net, tmp_path)
+    name = json.loads((folder / "manifest.json").read_text())["name"]
+    status, out = make(folder, "sanitize", f"CFLAGS=-O0 -D{name.upper()}_ROWS={rows}")
+    assert (status, "PASS: 8 of 8" in out) == (0, True), out
+
+
+@pytest.mark.parametrize("name", ["chain", "wide"])
+def test_rows_side_by_side_are_vectorised(name, tmp_path, make):
+    folder = put(NETWORKS[name], tmp_path)
+    code = (folder / f"{json.loads((folder / 'manifest.json').read_text())['name']}.c").read_text()
+    assert "defined(__AVX2__)" in code and "#define ROWS " in code
+    if "avx2" not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("the processor must have AVX2 for this test")
+    status, out = make(folder, "test", "CFLAGS=-O3 -march=x86-64-v3")
     assert (status, "PASS: 8 of 8" in out) == (0, True), out
 
 
