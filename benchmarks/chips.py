@@ -85,10 +85,11 @@ class Work:
 
 BOTH = Goal(1.0, 1.0)
 
-WORKS = (Work(Shape("lstm", 3, 768), 8, (2760,) * 2, BOTH, FEW), Work(Shape("lstm", 3, 32, inputs=12), 4, (120,) * 2),
-         Work(Shape("lstm", 2, 16), 4, (120,) * 2, BOTH), Work("resnet8", 8, (342, 684)),
-         Work("resnet8", 8, (342, 684) * 2))
-"""The stack of the issue, two that are simulated in minutes, and unequal chips."""
+WORKS = (
+    Work(Shape("lstm", 3, 768), 8, (2760,) * 2, BOTH, FEW), Work(Shape("lstm", 3, 32, inputs=12), 4, (120,) * 2),
+    Work(Shape("lstm", 1, 128), 8, (40,) * 2, steps=90), Work(Shape("gru", 1, 128), 8, (40,) * 2, steps=90),
+    Work("resnet8", 8, (342, 684)), Work("resnet8", 8, (342, 684) * 2))
+"""The stack of the issue, three that are simulated in minutes, and unequal chips."""
 
 
 def measure(works: Sequence[int] = (), *, simulate: bool = True, bits: int = 64, latency: int = 20, levels: int = 6,

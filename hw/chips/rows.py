@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.arith.circulant import JointProduct, Product
+from circulant.sim.kinds.gru import Gru, GruShare
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.kinds.lstm import Lstm
 from circulant.sim.refusal import Refusal
@@ -30,7 +31,7 @@ def _(layer: Linear) -> int:
 
 
 @block_rows.register
-def _(layer: Lstm) -> int:
+def _(layer: Gru | Lstm) -> int:
     return layer.outputs // layer.gates.block_size
 
 
@@ -42,10 +43,14 @@ def undivided(layer: Any) -> str:
     k = layer.outputs // block_rows(layer)
     if layer.outputs % k:
         return f"its {layer.outputs} outputs are not whole blocks of {k}"
-    if isinstance(layer, Lstm):
+    if isinstance(layer, Gru) and layer.reset == "before":
+        return "its candidate needs what the reset gates of all cells leave of the state, within a step"
+    if isinstance(layer, Gru | Lstm):
         x, y = layer.gates.parts
-        if layer.projection is not None:
+        if isinstance(layer, Lstm) and layer.projection is not None:
             return "its projection needs all cells of a step before the next one"
+        if layer.inputs % k:
+            return f"its {layer.inputs} inputs are not whole blocks of {k}, beside which states stand"
         if layer.returns != "sequence":
             return "it gives its last step alone, and each step is exchanged"
         if (x.input, x.spectrum, x.weight) != (y.input, y.spectrum, y.weight):
@@ -94,11 +99,30 @@ def _(layer: Linear, name: str, begin: int, end: int, *, columns: Sequence[int] 
 def _(layer: Lstm, name: str, begin: int, end: int, *, columns: Sequence[int] | None = None) -> Lstm:
     _require(layer)
     k, (x, y) = layer.gates.block_size, (_rows(part, begin, end, 4) for part in layer.gates.parts)
-    others = np.delete(y.weights, np.s_[begin:end], axis=1)
-    beside = [x.weights, others] if columns is None else [others, x.weights[:, list(columns)]]
-    given = replace(x, weights=np.concatenate(beside, axis=1))
-    own = replace(y, weights=y.weights[:, begin:end])
+    given, own = _beside(x, y, begin, end, columns)
     hidden = (end - begin) * k
     return replace(layer, name=name, inputs=layer.inputs + layer.hidden - hidden, hidden=hidden, outputs=hidden,
                    gates=JointProduct((given, own)),
                    peephole=None if layer.peephole is None else layer.peephole[:, begin * k:end * k])
+
+
+def _beside(x: Product, y: Product, begin: int, end: int, columns: Sequence[int] | None) -> tuple[Product, Product]:
+    """The products with what comes in, x and the states of the others, and with the own state."""
+    others = np.delete(y.weights, np.s_[begin:end], axis=1)
+    beside = [x.weights, others] if columns is None else [others, x.weights[:, list(columns)]]
+    return replace(x, weights=np.concatenate(beside, axis=1)), replace(y, weights=y.weights[:, begin:end])
+
+
+@row_share.register
+def _(layer: Gru, name: str, begin: int, end: int, *, columns: Sequence[int] | None = None) -> GruShare:
+    _require(layer)
+    k, (of_x, of_h) = layer.gates.block_size, (_rows(part, begin, end, 2) for part in layer.gates.parts)
+    w, u = (_rows(layer.products[role], begin, end) for role in ("candidate_input", "candidate_recurrent"))
+    nothing = [replace(each, weights=np.zeros_like(each.weights)) for each in (w, u)]
+    driven, _ = _beside(w, nothing[1], begin, end, columns)
+    others, own = _beside(replace(u, weights=nothing[0].weights), u, begin, end, columns)
+    hidden, x = (end - begin) * k, layer.gates.parts[0].columns
+    return GruShare(name, layer.inputs + layer.hidden - hidden, hidden=hidden, returns=layer.returns,
+                    reset=layer.reset, gates=JointProduct(_beside(of_x, of_h, begin, end, columns)), candidate=driven,
+                    candidate_recurrent=own, sigmoid=layer.sigmoid, tanh=layer.tanh, candidate_others=others,
+                    at=0 if columns is None else (layer.hidden - hidden) // k, x=x)

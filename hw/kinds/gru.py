@@ -12,7 +12,7 @@ from circulant.hw.stream.pipeline import LEVELS, delay, when
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.arith.fixed import Format
-from circulant.sim.kinds.gru import Gru
+from circulant.sim.kinds.gru import Gru, GruShare
 
 __all__ = ["CandidateCell", "GruCell", "ResetCell"]
 
@@ -171,6 +171,16 @@ def _(layer: Gru) -> list[Matrix]:
     return [Matrix((Part(layer.candidate, 0, 0),), ("nx",), completes=False),
             Matrix(parts(layer.gates, 0, x), ("r", "z"), completes=False),
             Matrix((Part(layer.candidate_recurrent, 0, x),), ("nh",))]
+
+
+@matrices.register
+def _(layer: GruShare) -> list[Matrix]:
+    """The matrices, that of the gates first, as it alone has all columns; both parts of U_n complete a block."""
+    x, made = layer.gates.parts[0].columns // layer.gates.block_size, layer.products
+    return [Matrix(parts(layer.gates, 0, x), ("r", "z"), completes=False),
+            Matrix((Part(made["candidate_input"], 0, layer.at),), ("nx",), completes=False),
+            Matrix((Part(made["candidate_others"], 0, layer.others_at), Part(made["candidate_recurrent"], 0, x)),
+                   ("nh",))]
 
 
 @cells_of.register

@@ -35,7 +35,7 @@ from circulant.sim.passes.rules import CANDIDATE, GATED, PRODUCT
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.recurrent import RESETS, check_formats, check_matrices, check_reset, check_returns, padded
 
-__all__ = ["GATES", "KIND", "RESETS", "FloatGru", "Gru"]
+__all__ = ["GATES", "KIND", "RESETS", "FloatGru", "Gru", "GruShare"]
 
 
 GATES = ("r", "z", "n")
@@ -176,12 +176,53 @@ class Gru(StateLayer):
         for n, gates in enumerate(self.gates.parts):
             matrix = self._candidate_parts[n]
             nothing = np.zeros((len(matrix.weights), *gates.weights.shape[1:]), np.int64)
-            weights = [gates.weights, *((matrix.weights, nothing) if n == 0 else (nothing, matrix.weights))]
+            weights = [gates.weights, *((matrix.weights, self._foreign(nothing)) if n == 0 else (
+                nothing, matrix.weights))]
             bias = [gates.bias, *(part.bias * (n == 0) for part in self._candidate_parts)]
             weight = Format(max(gates.weight.width, matrix.weight.width), gates.weight.frac)
             parts.append(replace(gates, weights=np.concatenate(weights), bias=np.concatenate(bias), weight=weight,
                                  row_shifts=row_shifts))
         return JointProduct(tuple(parts))
+
+    def _foreign(self, nothing: Integers) -> Integers:
+        """The weights of the state's part of the candidate for what comes in."""
+        return nothing
+
+
+@dataclass(frozen=True, eq=False)
+class GruShare(Gru):
+    """Some cells of a GRU that resets after its matrix: the states of the others come in beside x, a step late. It is
+    of a circuit, not of a file.
+
+    Parameters:
+        candidate: W_n of all that comes in, with zeros for these states.
+        candidate_recurrent: U_n of the own state, with b_hn.
+        candidate_others: U_n of all that comes in, with zeros for x.
+        at: columns of the first block of x.
+        x: values of x, whole blocks.
+    """
+
+    candidate_others: Product
+    at: int
+    x: int
+
+    @property
+    def products(self) -> dict[str, Product]:
+        """The parts of W_n and U_n without the zeros."""
+        whole, others = super().products, self.candidate_others
+        before, k = self.at == 0, self.gates.block_size
+        driven = replace(whole["candidate_input"],
+                         weights=whole["candidate_input"].weights[:, self.at:self.at + self.x // k])
+        rest = np.s_[:, self.x // k:] if before else np.s_[:, :self.at]
+        return {**whole, "candidate_input": driven, "candidate_others": replace(others, weights=others.weights[rest])}
+
+    @property
+    def others_at(self) -> int:
+        """Columns of the first block of the others' states."""
+        return 0 if self.at else self.x // self.gates.block_size
+
+    def _foreign(self, nothing: Integers) -> Integers:
+        return self.candidate_others.weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ def layer_as_json(layer: Any) -> Entry:
     Raises:
         TypeError: when it is of no kind that is registered.
     """
-    if (kind := KINDS.get(layer.kind)) is None or type(layer) is not kind.golden:
+    if (kind := KINDS.get(layer.kind)) is None or not isinstance(layer, kind.golden):
         raise unknown(layer, "written to a file")
     return entry_of(layer, kind)
 

@@ -20,9 +20,12 @@ class Either(Program):
     @classmethod
     def of(cls, matrices: Sequence[Matrix], shape: ArrayShape, spacing: tuple[int, int, int]) -> Self:
         head = cls.head(matrices, shape)
-        joint = [any(len(matrix.parts) > 1 for matrix in matrices if matrix.stage == stage) for stage in range(2)]
-        made = [replace(matrix, completes=len(matrix.parts) > 1 or not joint[matrix.stage], parts=tuple(
-            replace(part, column=head) if part.column else part for part in matrix.parts)) for matrix in matrices]
+        inputs = matrices[0].inputs
+        joint = [[n for n, matrix in enumerate(matrices) if matrix.stage == stage and len(matrix.parts) > 1]
+                 for stage in range(2)]
+        made = [replace(matrix, completes=n in joint[matrix.stage][-1:] or not joint[matrix.stage], parts=tuple(
+            replace(part, column=head) if not part.vector and part.column == inputs else part
+            for part in matrix.parts)) for n, matrix in enumerate(matrices)]
         made, order = cls.arranged(made, shape)
         return cls(shape, made, inputs=head, order=order, spacing=spacing)
 

@@ -18,9 +18,14 @@ ROWS = {"lstm1": Place((0,)), "lstm2": Place((0, 1), (1, 3))}
 
 
 @cache
-def pair():
-    """Two LSTMs of 16, whose second one has an input and a state of one format."""
-    return stacks.network(Shape("lstm", 2, 16, inputs=8), 4)
+def pair(cell="lstm"):
+    """Two layers of 16, whose second one has an input and a state of one format."""
+    return stacks.network(Shape(cell, 2, 16, inputs=8), 4)
+
+
+def rows(cell):
+    """The same with the second layer's rows over two chips."""
+    return {name.replace("lstm", cell): place for name, place in ROWS.items()}
 
 
 @cache

@@ -10,6 +10,7 @@ from circulant.sim import design
 from circulant.sim.chips import SYSTEM, chips_of, drawn, partition_of, roughened
 from circulant.sim.cosim import verify
 from circulant.sim.refusal import Refusal
+from tests.hw.chips import networks
 from tests.hw.chips.networks import ROWS, classifier, cluster, data, pair
 
 WHOLE = {"lstm1": Place((0,)), "lstm2": Place((1,))}
@@ -29,10 +30,13 @@ def test_rows_of_a_cell_over_two_chips_are_those_of_one(rows):
     assert found.latency_spaced == pytest.approx(plan.timing.latency, abs=2), "two streams share a link: an estimate"
 
 
-def test_layers_that_share_an_array_of_each_chip_are_those_of_one(tmp_path):
-    plan = min(shared(pair(), cluster(120, 120, latency=20), ROWS), key=lambda each: each.timing.latency)
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_layers_that_share_an_array_of_each_chip_are_those_of_one(cell, tmp_path):
+    network = pair(cell)
+    ways = shared(network, cluster(120, 120, latency=20), networks.rows(cell))
+    plan = min(ways, key=lambda each: each.timing.latency)
     folder = generate_chips(plan).write(tmp_path / "chips")
-    found = verify(folder / SYSTEM, pair().vectors(data(pair(), 2, 40)))
+    found = verify(folder / SYSTEM, network.vectors(data(network, 2, 40)))
     assert found.mismatches == 0 and found.words_compared > 2 * 40 * 16
     assert (found.cycles_per_step, found.latency_spaced) == (plan.timing.period, plan.timing.latency)
 

@@ -7,10 +7,11 @@ from tests.hw.chips.networks import data, pair
 from tests.random_networks import Random
 
 
-def test_shares_of_a_cell_give_its_state_between_them():
-    network = pair()
+@pytest.mark.parametrize(("cell", "tensor"), [("lstm", "y"), ("gru", "h")])
+def test_shares_of_a_cell_give_its_state_between_them(cell, tensor):
+    network = pair(cell)
     trace = network.traced(network.integers(data(network)))
-    x, y = trace["lstm1.y"].integers, trace["lstm2.y"].integers
+    x, y = trace[f"{cell}1.{tensor}"].integers, trace[f"{cell}2.{tensor}"].integers
     late = np.concatenate([np.zeros_like(y[:, :1]), y[:, :-1]], axis=1)
     for begin, end, first in ((0, 1, False), (1, 3, True), (3, 4, False)):
         share = row_share(network.layers[1], "share", begin, end, columns=[2, 0, 1, 3] if first else None)
@@ -31,10 +32,14 @@ def test_shares_of_a_linear_layer_are_its_rows():
 
 def test_what_is_not_divided_is_said():
     r = Random(3)
-    gru = r.network((r.gru("gru", 8, 8, 4, "sequence"),), 8, sequence=True).layers[0]
+    gru, ragged = (r.network((r.gru("gru", inputs, 8, 4, "sequence", reset=reset),), inputs, sequence=True).layers[0]
+                   for inputs, reset in ((8, "before"), (6, "after")))
     projected = r.network((r.lstm("lstm", 8, 16, 4, "sequence", projection=8),), 8, sequence=True).layers[0]
-    assert undivided(gru) == "no rows of a layer of the kind 'gru' are divided" and not block_rows(gru)
+    rnn = r.network((r.rnn("rnn", 8, 8, 4, "sequence"),), 8, sequence=True).layers[0]
+    assert undivided(rnn) == "no rows of a layer of the kind 'rnn' are divided" and not block_rows(rnn)
+    assert undivided(gru) == "its candidate needs what the reset gates of all cells leave of the state, within a step"
+    assert undivided(ragged) == "its 6 inputs are not whole blocks of 4, beside which states stand"
     assert undivided(projected) == "its projection needs all cells of a step before the next one"
     assert "so that they cannot stand side by side" in undivided(pair().layers[0])
-    with pytest.raises(Refusal, match="The rows of layer 'gru' cannot be divided: no rows of a layer of the kind"):
-        row_share(gru, "share", 0, 1)
+    with pytest.raises(Refusal, match="The rows of layer 'rnn' cannot be divided: no rows of a layer of the kind"):
+        row_share(rnn, "share", 0, 1)
