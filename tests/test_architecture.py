@@ -337,13 +337,13 @@ def test_each_any_is_counted():
 LINES = {
     "circulant": 10_750,
     "training": 14_790,
-    "sim": 17_770,
-    "hw": 24_750,
+    "sim": 17_790,
+    "hw": 24_910,
     "boards": 7_500,
     "benchmarks": 9_985,
     "examples": 1_300,
     "docs": 200,
-    "tests": 54_080,
+    "tests": 54_140,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -46,15 +46,13 @@ BUILT = {
 WITHIN = {"add", "concat"}
 """Kinds of layers that a circuit has as parts of stages."""
 
-IMAGES = {"conv", "depthwise", "pool", "flatten", "scale", "residual"}
-
 REGISTERED = circulant.hw.top, circulant.hw.c.source
 """Modules that import every implementation of hardware and of C."""
 
 REFUSED = {
     "error bound": {"argmax"},  # A class has no error; the bound is that of the network before its choice.
     "quantize_layer_like": {"argmax"},  # It is added to a golden network, and never quantized.
-    "stage": {"bidirectional", *IMAGES - {"scale", "residual"}},  # A sum of images is refused by its own.
+    "stage": {"bidirectional"},
 }
 """The kinds that a pass refuses."""
 

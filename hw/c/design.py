@@ -93,14 +93,14 @@ def generate_c(network: Network, vectors: Vectors | None = None) -> CDesign:
     return CDesign(network, source.name, files, {
         "name": source.name, "network": network.hash,
         "files": hashes({name: text.encode() for name, text in files.items()}), "table_bytes": source.table_bytes,
-        "input": port(network.input_format, network.flow.size),
-        "output": port(network.output_format, network.end.size) | {"per": per}})
+        "input": port(network.input_format, network.flow.values),
+        "output": port(network.output_format, network.end.values) | {"per": per}})
 
 
 def _random(network: Network) -> Vectors:
     """Inputs over the whole format, its extremes among them."""
     rng, form = np.random.default_rng(0), network.input_format
-    shape = (TESTS, 6, network.flow.size) if network.sequence else (TESTS, network.flow.size)
+    shape = TESTS, *((6,) if network.sequence else network.flow.grid or ()), network.flow.size
     x = rng.integers(form.lo, form.hi, shape, endpoint=True)
     x = np.where(rng.random(shape) < 0.1, rng.choice([form.lo, form.hi], shape), x)
     lengths = np.arange(TESTS) % 6 + 1 if network.ragged else None
@@ -114,8 +114,9 @@ def _test(source: Source, vectors: Vectors) -> str:
     if not vectors.inputs.size:
         raise Refusal("The vectors of a self-test must hold at least one step, but they are empty; make them of data")
     network = source.network
-    steps = vectors.steps[:TESTS]
-    taken, given = steps * network.flow.size, (steps if network.per_step else np.ones_like(steps)) * network.end.size
+    steps = vectors.steps[:TESTS] if network.sequence else np.ones(len(vectors.inputs[:TESTS]), int)
+    taken, given = (each * flow.values for each, flow in (
+        (steps, network.flow), (steps if network.per_step else np.ones_like(steps), network.end)))
     count = max(1, int((np.cumsum(taken + given) <= TEST_VALUES).sum()))
 
     def rows(values: Integers, sizes: Integers) -> list[str]:

@@ -57,7 +57,8 @@ class Emulator:
         return Result(integers, network.output_format.real(integers))
 
     def run_integers(self, x: Integers, lengths: ArrayLike | None = None) -> Integers:
-        """Golden outputs for inputs that are integers of the input format already. Threads may call it together.
+        """Golden outputs for inputs that are integers of the input format already, images as `Network.run_integers`
+        takes them. Threads may call it together.
 
         Parameters:
             lengths: (N,), the steps of each sequence; None where all have T. Outputs beyond them are 0.
@@ -67,10 +68,13 @@ class Emulator:
         """
         network, form = self.network, self.network.input_format
         x = np.asarray(x)
-        if x.ndim != 2 + network.sequence or x.shape[-1] != network.flow.size:
-            axes = f"(N, T, {network.flow.size})" if network.sequence else f"(N, {network.flow.size})"
-            raise Refusal(f"Inputs of network {network.name!r} must have the shape {axes}, not {x.shape}; rearrange "
-                          "the axes")
+        between = x.shape[1:2] if network.sequence else network.flow.grid or ()
+        if x.shape[1:2] == (network.flow.pixels,) and between and not network.sequence:  # Pixel by pixel.
+            x = x.reshape(len(x), *between, -1)
+        if x.shape[1:] != (*between, network.flow.size):
+            axes = ", ".join(map(str, ("N", *("T" if network.sequence else between), network.flow.size)))
+            raise Refusal(f"Inputs of network {network.name!r} must have the shape ({axes}), not {x.shape}; "
+                          "rearrange the axes")
         if x.dtype.kind not in "iu":
             raise Refusal(f"Inputs of network {network.name!r} must be integers, not {x.dtype}; quantize them, or call "
                           "run")
@@ -94,7 +98,8 @@ class Emulator:
         """The outputs for sequences of one length, or for vectors."""
         network, given = self.network, np.ascontiguousarray(x, self._input_type)
         steps = x.shape[1] if network.sequence else 1
-        y = np.empty((*x.shape[:2 if network.per_step else 1], network.end.size), self._output_type)
+        y = np.empty((*x.shape[:2 if network.per_step else 1], *(network.end.grid or ()), network.end.size),
+                     self._output_type)
         workspace = np.empty(self._workspace + 64, np.uint8)
         aligned = workspace.ctypes.data + -workspace.ctypes.data % 64
         self._library.emulate(aligned, given.ctypes.data, len(x), steps, y.ctypes.data)

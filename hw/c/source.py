@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from circulant.hw.ctext.names import identifier, identifiers
 from circulant.hw.ctext.product import ROWS
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, over
 from circulant.hw.ctext.value import storage
 from circulant.hw.kinds.registry_c import KINDS
 from circulant.sim.artifact import Json
@@ -40,8 +40,8 @@ class Source:
             raise Refusal(f"The C target takes networks with one input and one output, but {network.name!r} has "
                           f"{len(network.inputs)} and {len(network.outputs)}; take a part of it, or generate Verilog")
         given = network.arrangement.sources
-        made = [stage(layer, unit, prefix, foreign=INPUT in sources)
-                for prefix, layer, sources in zip(prefixes, network.stages, given, strict=True)]
+        made = [over(layer, come, unit, prefix, foreign=INPUT in sources) for prefix, layer, come, sources in zip(
+            prefixes, network.stages, network.arrangement.come, given, strict=True)]
         stages = [part for each in made for part in (each, *each.then)]
         takes: dict[str, list[Stage | None]] = {}
         for each, sources in zip(made, given, strict=True):
@@ -59,8 +59,8 @@ class Source:
         self.header = render(
             "header.h.j2", **self.common, stages=every, table_bytes=unit.table_bytes,
             kept=states + between,
-            inputs=network.flow.size, input_format=network.input_format, input_type=storage(network.input_format),
-            outputs=network.end.size, output_format=network.output_format, output_type=storage(network.output_format))
+            inputs=network.flow.values, input_format=network.input_format, input_type=storage(network.input_format),
+            outputs=network.end.values, output_format=network.output_format, output_type=storage(network.output_format))
         body = "\n".join([*unit.functions.values(), *(stage.text for stage in stages)])
         self.code = render(
             "network.c.j2", **self.common, body=body, states=states, rows=ROWS,

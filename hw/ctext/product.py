@@ -6,6 +6,7 @@ from circulant.hw.ctext.unit import Array, Unit, beside
 from circulant.hw.ctext.value import Value, limits, number, storage, width
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.layer import Windowed
 
 __all__ = ["ROWS", "rows", "spectra", "transform"]
 
@@ -20,16 +21,19 @@ def spectra(product: Product, name: str) -> Array:
     return Array(storage(product.spectrum), name, product.columns)
 
 
-def transform(unit: Unit, name: str, product: Product, inputs: int, *, foreign: bool = False) -> str:
+def transform(unit: Unit, name: str, product: Product, inputs: int, *, foreign: bool = False,
+              positions: int = 1) -> str:
     """The function ``<name>(x, spectra)`` for x of ``inputs`` values.
 
     Parameters:
+        positions: vectors like x, whose blocks side by side are those of the matrix.
         foreign: x comes from outside and may be any integers of its type; those beyond the format are clipped to it.
 
     Raises:
         Refusal: when an integer on the way could leave 63 bits.
     """
-    _, q, k = product.weights.shape
+    _, blocks, k = product.weights.shape
+    q = blocks // positions
     if not product.weights.size or not 0 < inputs <= q * k:
         raise Refusal(f"A matrix of the C target must have rows and columns, but that of {name} has {product.rows} and "
                       f"{inputs}; leave the layer out")
@@ -42,15 +46,19 @@ def transform(unit: Unit, name: str, product: Product, inputs: int, *, foreign: 
                   forward_function=forward.function(unit) if k > 1 else "")
 
 
-def rows(unit: Unit, name: str, product: Product | JointProduct) -> str:
+def rows(unit: Unit, name: str, product: Product | JointProduct, seen: Windowed | None = None) -> str:
     """Tables and the function ``<name>(spectra, …, y)``, with spectra for each part, and y of all padded rows.
+
+    Parameters:
+        seen: the layer whose window sees the vectors of the matrix, out of spectra of all pixels; the function then is
+            ``<name>(spectra, top, left, y)``, with the window's first pixel, which may lie outside.
 
     Raises:
         Refusal: when an integer on the way could leave 63 bits.
     """
     parts = product.parts if isinstance(product, JointProduct) else (product,)
     first, k, p = parts[0], product.block_size, product.rows // product.block_size
-    bits = first.twiddle_bits
+    bits, positions = first.twiddle_bits, 1 if seen is None else seen.window.positions
     reach = sum(_reach(part, _spectrum(part).peak) for part in parts)
     sum_ = Value.of("sum", -reach, reach)
     brought = sum_.half_up(first.frac - first.product.frac).clip(first.product.width)
@@ -62,9 +70,11 @@ def rows(unit: Unit, name: str, product: Product | JointProduct) -> str:
     y = (scaled.half_up(first.last_shift) + bias).clip(first.output.width)
     suffixes = [f"_{n}" for n in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
     return render(
-        "product.c.j2", name=name, p=p, k=k, parts=[
-            {"suffix": suffix, "q": part.weights.shape[1], "product": part, "type": storage(part.spectrum),
-             "weights": unit.table(f"{name}_weights{suffix}", part.weights.transpose(2, 1, 0).ravel().tolist()),
+        "product.c.j2", name=name, p=p, k=k, seen=seen, parts=[
+            {"suffix": suffix, "q": part.weights.shape[1] // positions, "product": part,
+             "type": storage(part.spectrum), "weights": unit.table(
+                 f"{name}_weights{suffix}", part.weights.reshape(p, positions, -1, k).transpose(1, 3, 2, 0).ravel()
+                 .tolist()),
              "accumulate": _accumulate(unit, part, sum_)} for part, suffix in zip(parts, suffixes, strict=True)],
         biases=unit.table(f"{name}_bias", first.bias.tolist()),
         scales=unit.table(f"{name}_scales", scales) if scales else "", sum=sum_, brought=brought, row=row, bias=bias,

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import jinja2
 
-from circulant.hw.ctext.value import number, width
+from circulant.hw.ctext.value import number, storage, width
 from circulant.sim.golden import stages
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.window import Flow
 
-__all__ = ["Array", "Stage", "Unit", "beside", "stage", "table", "unsupported"]
+__all__ = ["Array", "Stage", "Unit", "beside", "over", "stage", "table", "unsupported"]
 
 @cache
 def beside(file: str) -> Callable[..., str]:
@@ -83,11 +84,22 @@ def stage(layer: stages.Stage, unit: "Unit", prefix: str, *, foreign: bool) -> S
     raise unsupported(layer)
 
 
+def over(layer: stages.Stage, flow: Flow, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
+    """The C of a layer for the flow that comes: of images pixel by pixel, where the layer takes each by itself."""
+    if flow.pixels == 1 or getattr(layer, "grid", None) is not None:
+        return stage(layer, unit, prefix, foreign=foreign)
+    each = stage(layer, unit, f"{prefix}_pixel", foreign=foreign)
+    text = beside(__file__)("pixels.c.j2", unit=unit, prefix=prefix, layer=layer, pixels=flow.pixels,
+                            x_type=storage(layer.input_format), y_type=each.output.type)
+    return Stage(prefix, f"{flow.pixels} times {each.summary}", f"{each.text}\n{text}", Array(
+        each.output.type, f"{prefix}_y", each.output.length * flow.pixels), states=(), work=(), inner=(each,))
+
+
 def unsupported(layer: stages.Stage) -> Refusal:
     """The refusal of a layer that the C target does not know."""
     kinds = [kind for each in stage.registry if each is not object for kind in (each, *each.__subclasses__())]
     known = ", ".join(sorted({kind.kind for kind in kinds if hasattr(kind, "kind")}))
-    return Refusal(f"The layers of the C target must be of the kinds {known}, over vectors or sequences, but "
+    return Refusal(f"The layers of the C target must be of the kinds {known}, but "
                    f"{layer.name!r} is of the kind {layer.kind!r}; leave it out, or generate Verilog")
 
 

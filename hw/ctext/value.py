@@ -78,6 +78,12 @@ class Value:
         """A variable that is declared with the type `local` of this value."""
         return cls(text, lo, hi, register(lo, hi))
 
+    @classmethod
+    def given(cls, text: str, form: Format, *, foreign: bool) -> "Value":
+        """An integer of a format; one from outside may be any of its type, and is clipped to the format."""
+        lo, hi = limits(storage(form)) if foreign else (form.lo, form.hi)
+        return cls.of(text, lo, hi).clip(form.width)
+
     @property
     def local(self) -> str:
         """The type of a local variable that holds it, wide enough to compute with."""

@@ -33,6 +33,11 @@ class Flow:
         """Pixels of an image; 1 elsewhere."""
         return 1 if self.grid is None else math.prod(self.grid)
 
+    @property
+    def values(self) -> int:
+        """Values of a vector, or of a whole image."""
+        return self.size * self.pixels
+
     def __str__(self) -> str:
         if self.grid is not None:
             return f"images of {self.grid[0]} x {self.grid[1]} with {self.size} channels"

@@ -8,13 +8,18 @@ from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fft import BLOCK_SIZES
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.depthwise import FloatDepthwise
 from circulant.sim.kinds.gru import Gru
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.kinds.lstm import Lstm
 from circulant.sim.kinds.over_time import OverTime
+from circulant.sim.kinds.pool import FloatPool
 from circulant.sim.passes.layer import GoldenLayer
+from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.window import Window
+from tests.hw import test_cnn
 from tests.random_networks import Random
 
 NARROW = {"weight": (2, 18), "spectrum": (4, 20), "product": (4, 30), "vector": (2, 18)}
@@ -162,7 +167,7 @@ def _legal(make, seed, widths):
 
 def inputs(network: Network, count: int = 37, steps: int = 4, seed: int = 0) -> Integers:
     """Random inputs of a network, the extremes of its format among them."""
-    shape = (count, steps, network.flow.size) if network.sequence else (count, network.flow.size)
+    shape = count, *((steps,) if network.sequence else network.flow.grid or ()), network.flow.size
     return Maker(seed, NARROW).numbers(network.input_format, *shape)
 
 
@@ -191,3 +196,20 @@ def sums() -> Network:
     return r.network([r.linear("in", 7, 6, 2), float_model.Residual(
         "sum", 6, None, (r.linear("first", 6, 9, 4, relu=True), inner, r.linear("second", 9, 6, 2)), ()),
         r.linear("out", 6, 4, 1)], 7)
+
+
+def images(seed: int) -> Network:
+    """The networks over images that circuits are tested with."""
+    made = test_cnn.model(seed)
+    return quantize(made, np.random.default_rng(seed).uniform(-1, 1, (3, *made.shape)), **test_cnn.BITS)
+
+
+def maps() -> Network:
+    """Layers that give images, up to the last one: an activation for each pixel, and what comes first takes what lies
+    beyond the format."""
+    r, grid = Random(8), (5, 4)
+    window = Window((3, 2), (1, 2), (1, 1), (2, 1))
+    first = FloatDepthwise("first", 3, grid, window, weights=r.normal(6, 3), bias=r.normal(3), relu=True)
+    pool = FloatPool("pool", 3, first.output_grid, Window((2, 2), (1, 1), (1, 1)), "average")
+    conv = r.conv("conv", 3, 5, 2, grid=pool.output_grid, window=Window((1, 1)))
+    return r.network([first, pool, conv, r.activation("bent", 5, "tanh")], 3, shape=(3, *grid), activation_bits=11)

@@ -15,7 +15,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from tests.hw.c.conftest import STRICT
-from tests.hw.c.networks import WIDE, inputs, over_time, plain, sequences, sums, vectors
+from tests.hw.c.networks import WIDE, images, inputs, maps, over_time, plain, sequences, sums, vectors
 from tests.hw.golden import network
 
 NETWORKS = {
@@ -29,6 +29,9 @@ NETWORKS = {
     "maximum": over_time("max"),
     "plain": plain(),
     "sums": sums(),
+    "maps": maps(),
+    "images": images(1),
+    "pools": images(5),
     "wide": sequences(8, (16, "lstm peephole projection"), outputs=3, outputs_k=64, widths=WIDE, seed=3),
 }
 
@@ -135,6 +138,25 @@ def test_inputs_beyond_the_format_are_clipped(compiled):
     plain, form = compiled(generate_c(net)), net.input_format
     x = np.random.default_rng(0).integers(-2**15, 2**15, (4, net.flow.size))
     assert plain.run(plain.state(), x)[0].tolist() == net.run_integers(np.clip(x, form.lo, form.hi)[None])[0].tolist()
+
+
+@pytest.mark.parametrize("net", [maps(), images(2)], ids=["depthwise", "conv"])
+def test_pixels_beyond_the_format_are_clipped(net, compiled):
+    plain, form = compiled(generate_c(net)), net.input_format
+    x = np.random.default_rng(0).integers(-2**15, 2**15, (1, *net.flow.grid, net.flow.size)).astype(plain.input)
+    y = np.empty(net.end.values, plain.output)
+    plain.call("run", plain.state(), x, y)
+    assert y.tolist() == net.run_integers(np.clip(x, form.lo, form.hi).astype(np.int64))[0].ravel().tolist()
+
+
+def test_the_self_test_of_images_holds_them_pixel_by_pixel():
+    net = NETWORKS["maps"]
+    made = net.vectors(np.moveaxis(net.input_format.real(inputs(net, 3)), -1, 1))
+    assert made.inputs.ndim == 3, "else it says nothing"
+    text = generate_c(net, made).files["test.c"]
+    first = text.partition("inputs[COUNT]")[2].partition("{")[2].partition("}")[0]
+    assert [int(each) for each in re.findall(r"-?\d+", first)] == made.inputs[0].ravel().tolist()
+    assert "#define COUNT 3\n" in text
 
 
 def test_the_self_test_is_made_of_the_vectors():

@@ -8,7 +8,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.refusal import Refusal
-from tests.hw.c.networks import NARROW, WIDE, inputs, sequences, vectors
+from tests.hw.c.networks import NARROW, WIDE, images, inputs, maps, sequences, vectors
 from tests.hw.golden import network, product
 
 NETWORKS = {
@@ -25,6 +25,8 @@ NETWORKS = {
     "what int64 just holds": Network.chain("net", 128, False, (Linear("fc", 128, 64, product(
         1, 2, 64, twiddle_bits=16, product=Format(40, 9), output=Format(39, 6))),)),
 }
+
+NETWORKS |= {"maps": maps(), **{f"images {seed}": images(seed) for seed in (0, 1, 2, 4, 5, 8)}}
 
 
 @pytest.mark.parametrize("net", NETWORKS.values(), ids=NETWORKS)

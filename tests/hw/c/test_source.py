@@ -10,12 +10,15 @@ from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.activation import Activation
+from circulant.sim.kinds.conv import Conv
+from circulant.sim.kinds.depthwise import Depthwise
 from circulant.sim.kinds.gru import Gru
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.kinds.lstm import Lstm
+from circulant.sim.kinds.pool import Pool
 from circulant.sim.kinds.scale import Scale
 from circulant.sim.refusal import Refusal
-from tests.hw.c.networks import NARROW, Maker, sequences, vectors
+from tests.hw.c.networks import NARROW, Maker, images, sequences, vectors
 from tests.hw.golden import network
 
 KNOWN = {
@@ -26,6 +29,10 @@ KNOWN = {
     Activation: ["name", "inputs", "table"],
     Scale: ["name", "inputs", "scale", "shift", "factor", "input_format", "output_format", "relu"],
     Linear: ["name", "inputs", "outputs", "product", "relu"],
+    Conv: ["name", "inputs", "outputs", "grid", "window", "product", "relu"],
+    Depthwise: ["name", "inputs", "grid", "window", "weights", "bias", "factor", "input_format", "output_format",
+                "relu"],
+    Pool: ["name", "inputs", "grid", "window", "mode", "input_format", "output_format"],
     JointProduct: ["parts"],
     Gru: ["name", "inputs", "hidden", "returns", "reset", "gates", "candidate", "candidate_recurrent", "sigmoid",
           "tanh"],
@@ -100,10 +107,17 @@ def test_layers_whose_names_clash_are_numbered():
     assert "layer2_product_weights" in code
 
 
+def test_refuses_rows_of_an_image_as_steps():
+    with pytest.raises(Refusal, match=r"^The C target takes whole images or steps, but layer 'flatten' makes steps of "
+                                      r"the rows of an image; take the parts before and behind it, or generate Verilog"
+                                      r"$"):
+        Source(images(7))
+
+
 def test_refuses_a_layer_that_it_does_not_know():
     with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds activation, add, argmax, "
-                                      r"blend, concat, decay, difference, gate, gru, linear, lstm, maximum, minimum, "
-                                      r"norm, over_time, product, repeat, residual, reverse, rnn, scale, slice, "
-                                      r"spiral, taps, over vectors or sequences, but 'norm' is of the kind 'spline'; "
+                                      r"blend, concat, conv, decay, depthwise, difference, flatten, gate, gru, linear, "
+                                      r"lstm, maximum, minimum, norm, over_time, pool, product, repeat, residual, "
+                                      r"reverse, rnn, scale, slice, spiral, taps, but 'norm' is of the kind 'spline'; "
                                       r"leave it out, or generate Verilog$"):
         stage(SimpleNamespace(name="norm", kind="spline"), Unit("n"), "norm", foreign=True)
