@@ -113,6 +113,7 @@ class Chips(Table):
     link_bits: int = key(64, "bits of a word, of which a link carries one in a cycle", low=1, high=1024)
     link_latency: int = key(20, "cycles of a word from pins to pins", low=0, high=4096)
     link_ns: float = key(0.0, "the same in nanoseconds", low=0.001, high=1e5, zero="link_latency")
+    link_pins: int = key(0, "data pins each way, over which words go in beats", low=1, high=1024, zero="one a bit")
     link_overhead: int = key(0, "words of a block besides its own", low=0, high=4096)
 
     def contradictions(self) -> list[str]:

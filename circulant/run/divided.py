@@ -70,7 +70,7 @@ def found(network: Network, chips: Chips, *, levels: int, mhz: float | None = No
         memory = chips.of(chips.memory, n, 0) or (held.block_rams if held else 0)
         made.append(Chip(f"chip{n}", budget, *(() if held is None else (held.family, held.dsps, memory, name))))
     latency = math.ceil(chips.link_ns * (mhz or ASSUMED) / 1000) or chips.link_latency
-    cluster = Cluster(tuple(made), Link(chips.link_bits, latency, chips.link_overhead),
+    cluster = Cluster(tuple(made), Link(chips.link_bits, latency, chips.link_overhead, chips.link_pins),
                       "pairs" if chips.pairs else chips.topology, chips.pairs)
     return search(network, cluster, Goal(1.0, weight), levels=levels, objective=objective)
 

@@ -6,9 +6,11 @@ from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.chips.cluster import Link
 from circulant.hw.chips.cut import Cut, Wire
 from circulant.hw.chips.late import Late, Marks
 from circulant.hw.chips.link import LinkEnd
+from circulant.hw.chips.narrow import NarrowEnd
 from circulant.hw.chips.words import Channel, LinkShape
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.link import parted
@@ -18,7 +20,7 @@ from circulant.hw.top import SIGNALS, Top, container_bits, prefixes
 __all__ = ["PINS", "Chip", "Stream", "Streams", "link_shapes", "streams_of", "wires_of"]
 
 PINS = ("tx", "tx_answer", "rx", "rx_answer")
-"""Pins of a link, words and answers: those that go out, and those that come in."""
+"""Pins of a link, words and answers, or beats and clocks: those that go out, and those that come in."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +74,15 @@ def wires_of(cut: Cut, start: int, to: int) -> tuple[Wire, ...]:
                         key=lambda each: not each.before))
 
 
-def link_shapes(cut: Cut, streams: Sequence[Streams | None], bits: int, latency: int
-                ) -> dict[tuple[int, int], LinkShape]:
+def link_shapes(cut: Cut, streams: Sequence[Streams | None], link: Link) -> dict[tuple[int, int], LinkShape]:
     """The directed links between chips that have something to say to each other."""
     found: dict[tuple[int, int], tuple[Channel, ...]] = {}
     for pair in {pair for each in cut.wires for pair in ((each.start, each.to), (each.to, each.start))}:
         start = streams[pair[0]]
         assert start is not None, "a wire comes from a part"
         found[pair] = tuple(start.exits[each.name].channel for each in wires_of(cut, *pair))
-    return {pair: LinkShape(bits, latency, found[pair]) for pair in sorted(found)}
+    return {pair: LinkShape.over(link.bits, link.latency, found[pair], found[pair[::-1]], pins=link.pins)
+            for pair in sorted(found)}
 
 
 class Chip(wiring.Component):
@@ -101,7 +103,7 @@ class Chip(wiring.Component):
 
     def __init__(self, cut: Cut, number: int, top: Top, module: str, links: Mapping[tuple[int, int], LinkShape]
                  ) -> None:
-        self._cut, self._number, self._module, self._top = cut, number, module, top
+        self._cut, self._number, self._module, self._top, self._links = cut, number, module, top, links
         self._ports = {name: (member.flow, len(Value.cast(getattr(top, name))))
                        for name, member in top.signature.members.items()}
         own = streams_of(top)
@@ -113,8 +115,10 @@ class Chip(wiring.Component):
         self.host_in = {name: (of[name], entries[name]) for name in cut.entering(number)}
         self.host_out = {name: (of[name], exits[name]) for name in given}
         self.others = sorted(to for start, to in links if start == number)
-        self.ends = {other: LinkEnd(links[number, other], links[other, number], named=int(cut.whole.hash[:8], 16))
-                     for other in self.others}
+        self.ends: dict[int, LinkEnd | NarrowEnd] = {
+            other: (NarrowEnd if links[number, other].pins else LinkEnd)(
+                links[number, other], links[other, number], named=int(cut.whole.hash[:8], 16))
+            for other in self.others}
         self._entries, self._exits = entries, exits
         super().__init__({
             **{f"{prefix}_{signal}": flow(bits) for prefix, each in self.host_in.values()
@@ -125,6 +129,10 @@ class Chip(wiring.Component):
                for other, end in self.ends.items() for pin in PINS},
             **({"up": Out(1), "fault": Out(1)} if self.ends else {}),
             **{flag: Out(1) for flag in ("malformed", "overflow") if flag in self._ports}})
+
+    def beats(self, other: int) -> int:
+        """Cycles of a word on the pins to a chip."""
+        return self._links[self._number, other].beats
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

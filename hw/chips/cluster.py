@@ -12,6 +12,9 @@ TOPOLOGIES = ("all", "line", "ring")
 
 MOST_BITS, MOST_LATENCY = 1024, 4096
 
+ADDED = 45
+"""Bits of a frame besides those of its word, about."""
+
 
 @dataclass(frozen=True)
 class Chip:
@@ -45,22 +48,26 @@ class Link:
         bits: of a word, one of which goes in a cycle.
         latency: cycles of a word from pins to pins.
         overhead: words that a frame, a block of a vector, takes besides its own.
+        pins: data pins, over which a word goes in beats with what the link adds; 0 for a pin for each bit.
     """
 
     bits: int
     latency: int = 0
     overhead: int = 0
+    pins: int = 0
 
     def __post_init__(self) -> None:
         for name, value, least, most in (("bits", self.bits, 1, MOST_BITS), ("latency", self.latency, 0, MOST_LATENCY),
-                                         ("overhead", self.overhead, 0, MOST_LATENCY)):
+                                         ("overhead", self.overhead, 0, MOST_LATENCY),
+                                         ("pins", self.pins, 0, MOST_BITS)):
             if not least <= value <= most:
                 raise Refusal(f"A link's {name} must be from {least} to {most:,}, not {value:,}; give what a cycle "
                               "carries (--link BITS,LATENCY)")
 
     def words(self, bits: int) -> int:
-        """Words that a block of so many bits takes."""
-        return -(-bits // self.bits) + self.overhead
+        """Words that a block of so many bits takes, and of few pins the cycles of these about."""
+        beats = -(-(self.bits + ADDED) // self.pins) if self.pins else 1
+        return (-(-bits // self.bits) + self.overhead) * beats
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,8 @@ def _signals(chip: Chip) -> tuple[tuple[str, str, int], ...]:
 def _link_record(planned: Planned, n: int, other: int) -> _LinkRecord:
     link, cut, shapes = planned.cluster.link, planned.cut, planned.links
     return _LinkRecord(link.bits, link.latency, words=planned.timing.links[n, other],
-                       pins=shapes[n, other].word.size + shapes[other, n].answer.size,
+                       pins=(shapes[n, other].pins + 2) if shapes[n, other].pins else
+                       shapes[n, other].word.size + shapes[other, n].answer.size,
                        sends=tuple(wire.name for wire in wires_of(cut, n, other)),
                        takes=tuple(wire.name for wire in wires_of(cut, other, n)))
 

@@ -28,6 +28,7 @@ class Sender(wiring.Component):
     Members:
         i_0 …: streams of blocks.
         run: words may go.
+        step: a word goes in this cycle, if one is due; of few pins once in a frame.
         heard: what idle words say.
         named: the hash of the network in idle words.
         word: to the other end.
@@ -38,7 +39,7 @@ class Sender(wiring.Component):
         self._shape = shape
         super().__init__({
             **{f"i_{n}": In(stream.Signature(block(each.k, each.width))) for n, each in enumerate(shape.channels)},
-            "run": In(1), "heard": In(1), "named": In(shape.named), "word": Out(shape.word),
+            "run": In(1), "step": In(1, init=1), "heard": In(1), "named": In(shape.named), "word": Out(shape.word),
             "answer": In(shape.answer)})
 
     def elaborate(self, platform: Platform) -> Module:
@@ -119,8 +120,8 @@ class Sender(wiring.Component):
         reads = Signal()
         late = Signal(range(shape.patience + 1))
         again = late == shape.patience
-        m.d.comb += [reads.eq(self.run & (due != following) & ~again), kept.r_en.eq(reads), kept.r_addr.eq(due),
-                     Value.cast(word).eq(kept.r_data)]
+        m.d.comb += [reads.eq(self.run & self.step & (due != following) & ~again), kept.r_en.eq(reads),
+                     kept.r_addr.eq(due), Value.cast(word).eq(kept.r_data)]
         m.d.sync += [sends.eq(reads), seq.eq(due), late.eq(late + 1)]
         with m.If(reads):
             m.d.sync += due.eq(due + 1)
@@ -244,6 +245,7 @@ class LinkEnd(wiring.Component):
     Members:
         i_0 …, o_0 …: streams of blocks that go out, and that come in.
         tx, tx_answer, rx, rx_answer: pins.
+        step: as of `Sender`.
         up: both ends have heard each other.
         fault: the other end is of another network, was reset, or has fallen silent; until reset.
     """
@@ -256,7 +258,7 @@ class LinkEnd(wiring.Component):
             **{name: member for name, member in self.sender.signature.members.items() if name.startswith("i_")},
             **{name: member for name, member in self.receiver.signature.members.items() if name.startswith("o_")},
             "tx": Out(out.word), "tx_answer": Out(into.answer), "rx": In(into.word), "rx_answer": In(out.answer),
-            "up": Out(1), "fault": Out(1)})
+            "up": Out(1), "fault": Out(1), "step": In(1, init=1)})
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -271,7 +273,7 @@ class LinkEnd(wiring.Component):
         for n in range(self._into_count):
             connect(m, getattr(receiver, f"o_{n}"), wiring.flipped(getattr(self, f"o_{n}")))
         m.d.comb += [self.tx.eq(sender.word), self.tx_answer.eq(receiver.answer), receiver.word.eq(self.rx),
-                     sender.answer.eq(self.rx_answer), sender.named.eq(self._named)]
+                     sender.answer.eq(self.rx_answer), sender.named.eq(self._named), sender.step.eq(self.step)]
 
         # Behind a reset what comes at first is from before it; then both ends have to hear each other.
         quiet = Signal(range(self._out.quiet + 1))

@@ -128,7 +128,7 @@ def _with(cluster: Cluster, placement: Placement, made: Cut, plans: Sequence[lis
         streams = tuple(None if part is None else streams_of(Top(part, its))
                         for part, its in zip(made.parts, plans, strict=True))
     _require_pieces(made, streams)
-    links = link_shapes(made, streams, cluster.link.bits, cluster.link.latency)
+    links = link_shapes(made, streams, cluster.link)
     return Planned(cluster, placement, made, plans=tuple(plans), streams=streams, links=links)
 
 

@@ -226,6 +226,6 @@ class Played:
         self._spans.setdefault(stage.chip, []).append((min(stage.since, cycle), cycle + 1))
         for pair, n, came in self._ways.get((stage.chip, stage.name), ()):
             shown = max(cycle, self._free[pair])
-            self._free[pair] = shown + self._links[pair].words(n)
+            self._free[pair] = shown + self._links[pair].cycles(n)
             came.cycles.append(shown + self._links[pair].delay(n))
             self._spans.setdefault(pair, []).append((shown, self._free[pair]))

@@ -49,6 +49,7 @@ class Pins(wiring.Component):
 
     Parameters:
         most: the greatest latency.
+        beats: that a word takes: as many fewer of these are wrong.
 
     Members:
         i, o: a word, of which bit 0 says that it is there.
@@ -57,8 +58,8 @@ class Pins(wiring.Component):
             of up to 16 cycles nothing comes.
     """
 
-    def __init__(self, width: int, most: int) -> None:
-        self._width, self._bits = width, max(2, most.bit_length())
+    def __init__(self, width: int, most: int, beats: int = 1) -> None:
+        self._width, self._bits, self._rarely = width, max(2, most.bit_length()), RARELY + (beats - 1).bit_length()
         super().__init__({"i": In(width), "o": Out(width), "latency": In(LATENCY), "seed": In(SEED)})
 
     def elaborate(self, platform: Platform) -> Module:
@@ -87,8 +88,9 @@ class Pins(wiring.Component):
         before = Signal(self._width)
         spell = Signal(SPELL)
         found = Signal(self._width)
-        chosen = drawn[:RARELY]
-        m.d.sync += [before.eq(word), spell.eq(Mux(spell == 0, Mux(drawn[RARELY:2 * RARELY] == 3, drawn[-SPELL:], 0),
+        rarely = self._rarely
+        chosen = drawn[:rarely]
+        m.d.sync += [before.eq(word), spell.eq(Mux(spell == 0, Mux(drawn[rarely:2 * rarely] == 3, drawn[-SPELL:], 0),
                                                    spell - 1))]
         m.d.comb += found.eq(word)
         with m.If(drawn != 0):
@@ -142,13 +144,17 @@ class System(wiring.Component):
             for other in chip.others:
                 for pin in PINS[:2]:
                     sends = pins[number][f"link{other}_{pin}"]
+                    takes = pins[other][f"link{number}_{pin.replace('tx', 'rx')}"]
+                    if chip.beats(other) > 1 and pin == "tx_answer":  # A clock.
+                        m.d.comb += takes.eq(sends)
+                        continue
                     name = f"link_{number}_{other}_{pin}"
-                    m.submodules[name] = way = Pins(len(sends), self.most)
+                    m.submodules[name] = way = Pins(len(sends), self.most, chip.beats(other))
                     m.submodules[f"{name}_set"] = rom = Rom(words=[setting(self._latency, seed)],
                                                             width=LATENCY + SEED, image=name)
                     seed += bool(seed)
                     m.d.comb += [rom.en.eq(1), way.latency.eq(rom.data[:LATENCY]), way.seed.eq(rom.data[LATENCY:]),
-                                 way.i.eq(sends), pins[other][f"link{number}_{pin.replace('tx', 'rx')}"].eq(way.o)]
+                                 way.i.eq(sends), takes.eq(way.o)]
 
         # The host: inputs go to each chip that takes them, outputs come from one.
         for flag in ("malformed", "overflow", "fault"):

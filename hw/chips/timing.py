@@ -32,7 +32,7 @@ class Timing:
         latency: of a sample, from the last beat of its input to the last one of its result, in idle chips; None where
             it is not known.
         parts: the period of each part by chip.
-        links: words of a sample on each directed link, a cycle each.
+        links: cycles of the words of a sample on each directed link; one each, where no pins are shared.
         exchanges: by chip the cycles from step to step of layers whose rows are divided, as states go to and fro.
         estimates: the names of figures that are no exact ones.
         works: by chip and by directed link from which cycle to which one each works on a sample that comes into idle
@@ -49,10 +49,10 @@ class Timing:
 
 
 def loads(cut: Cut, links: Mapping[tuple[int, int], LinkShape]) -> dict[tuple[int, int], int]:
-    """Words of a sample, or a step, on each directed link."""
+    """Cycles of the words of a sample, or a step, on each directed link."""
     found = {}
     for pair, shape in links.items():
-        found[pair] = sum(channel.blocks * wire.flow.pixels * shape.words(n) for n, (channel, wire) in enumerate(
+        found[pair] = sum(channel.blocks * wire.flow.pixels * shape.cycles(n) for n, (channel, wire) in enumerate(
             zip(shape.channels, wires_of(cut, *pair), strict=True)))
     return found
 
@@ -78,8 +78,9 @@ def timing(cut: Cut, plans: Sequence[Sequence[Plan]], streams: Sequence[Streams 
     else:
         spaced = _Flows(cut, plans, streams, links)
     latency = spaced.latency()
-    estimates = [name for name, it_is in (("cycles", bool(cycles)), (
-        "latency_spaced", (several or cycles) and latency is not None)) if it_is]
+    narrow = any(shape.pins for shape in links.values())
+    estimates = [name for name, it_is in (("cycles", bool(cycles) or narrow), (
+        "latency_spaced", (several or cycles or narrow) and latency is not None)) if it_is]
     return Timing(max(cycles or [*parts.values(), *words.values()]), latency, parts=parts, links=words,
                   exchanges=exchanges, estimates=tuple(estimates), works=spaced.works())
 
@@ -114,13 +115,13 @@ class _Flows:
                       for n, wire in enumerate(wires_of(self.cut, *pair)) if wire.name == name]
             if not takers:
                 continue
-            shown, free, held = [], cycles[0], max(self.links[pair].words(n) for pair, n in takers)
+            shown, free, held = [], cycles[0], max(self.links[pair].cycles(n) for pair, n in takers)
             for cycle in cycles:
                 shown.append(max(cycle, free))
                 free = shown[-1] + held
             for pair, n in takers:
                 found[pair[1], name] = [cycle + self.links[pair].delay(n) for cycle in shown]
-                self._sent[pair, name] = [(cycle, cycle + self.links[pair].words(n)) for cycle in shown]
+                self._sent[pair, name] = [(cycle, cycle + self.links[pair].cycles(n)) for cycle in shown]
         return found
 
     def _given(self, chip: int, came: Mapping[tuple[int, str], Cycles]) -> dict[str, Cycles]:

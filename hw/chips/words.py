@@ -20,6 +20,9 @@ NAMED = 32
 SENT, TAKEN = 8, 10
 """Cycles, besides twice the latency, from a word to its acknowledgement at its sender, and from a block to its credit
 where it is taken at once."""
+LEAST, CROSSING = 4, 8
+"""Beats of a word over few pins at the least, and cycles from one clock to the other's."""
+
 
 def _remainder(place: int) -> int:
     """The check of a word whose bit ``place`` alone is set."""
@@ -58,12 +61,30 @@ class LinkShape:
         latency: cycles of a word from pins to pins at the most, with which full speed is reached.
         channels: that it carries.
         back: channels of the other direction.
+        pins, beats: data pins over which a word goes with an answer, and cycles that it takes; 0 and 1 where each of
+            their bits has a pin.
     """
 
     bits: int
     latency: int
     channels: tuple[Channel, ...]
     back: tuple[Channel, ...] = ()
+    pins: int = 0
+    beats: int = 1
+
+    @classmethod
+    def over(cls, bits: int, latency: int, channels: tuple[Channel, ...], back: tuple[Channel, ...], *, pins: int
+             ) -> "LinkShape":
+        """A link over so many data pins, in beats that are as few as its words and answers allow; 0 for one each."""
+        beats = LEAST
+        while pins:  # More beats are more words under way, and longer numbers.
+            most = latency + 2 * beats + CROSSING
+            found, other = cls(bits, most, channels, back, pins, beats), cls(bits, most, back, channels, pins, beats)
+            frame = max(a.word.size + b.answer.size for a, b in ((found, other), (other, found)))
+            if frame <= pins * beats:
+                return found
+            beats = -(-frame // pins)
+        return cls(bits, latency, channels, back)
 
     def __post_init__(self) -> None:
         if self.bits < 1 or self.latency < 0:
@@ -122,7 +143,11 @@ class LinkShape:
 
     def delay(self, channel: int) -> int:
         """Cycles of a block from the one in which it is offered until it can be taken behind the link."""
-        return self.words(channel) - 1 + 6 + self.latency
+        return (self.words(channel) - 1) * self.beats + 6 + self.latency
+
+    def cycles(self, channel: int) -> int:
+        """Cycles that a block takes."""
+        return self.words(channel) * self.beats
 
     def slices(self, bits: Value, channel: int) -> list[Value]:
         """The words of a block's bits."""

@@ -1,8 +1,10 @@
 """Designs of several chips, all in one circuit with their links: every word equals the one-chip golden model."""
 import json
+from dataclasses import replace
 
 import pytest
 
+from circulant.hw.chips.cluster import Link
 from circulant.hw.chips.cut import Place
 from circulant.hw.chips.folders import generate_chips
 from circulant.hw.chips.plans import planned, shared
@@ -50,6 +52,20 @@ def test_lost_doubled_and_spoilt_words_and_slow_pins_change_no_bit(rows, tmp_pat
     found = verify(rough, pair().vectors(data(pair())), patience=20_000)
     assert found.mismatches == 0 and found.words_compared > 3 * 9 * 16
     assert found.cycles_per_step > plan.timing.period + 10, "what is slow or lost takes time"
+
+
+def test_eight_pins_with_a_clock_carry_what_many_do(tmp_path):
+    of = cluster(120, 120)
+    plan = planned(pair(), replace(of, link=Link(16, 3, pins=8)), WHOLE)
+    assert plan.links[0, 1].beats == plan.links[1, 0].beats > 4
+    folder = generate_chips(plan).write(tmp_path / "chips")
+    record = json.loads((folder / "chip0" / "manifest.json").read_text())
+    assert record["links"]["chip1"]["pins"] == 8 + 2, "a strobe and a clock"
+    for which in (folder / SYSTEM, roughened(folder / SYSTEM, tmp_path / "rough", drawn(
+            design.read(folder / SYSTEM)["links"], 5))):
+        found = verify(which, pair().vectors(data(pair())), stalls=which == folder / SYSTEM, patience=50_000)
+        assert found.mismatches == 0 and found.words_compared > 3 * 9 * 16
+        assert found.cycles_per_step >= plan.timing.links[0, 1], "the link is the slowest"
 
 
 def test_what_a_partition_says(rows):
