@@ -19,7 +19,7 @@ __all__ = ["NarrowEnd", "beat"]
 
 
 def beat(shape: LinkShape) -> data.StructLayout:
-    """What goes over the pins in a cycle: ``start`` marks the first beat of a frame."""
+    """A beat, which goes over the pins in a cycle: ``start`` marks the first one of a frame."""
     return data.StructLayout({"start": 1, "data": shape.pins})
 
 

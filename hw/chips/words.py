@@ -79,7 +79,8 @@ class LinkShape:
         beats = LEAST
         while pins:  # More beats are more words under way, and longer numbers.
             most = latency + 2 * beats + CROSSING
-            found, other = cls(bits, most, channels, back, pins, beats), cls(bits, most, back, channels, pins, beats)
+            found = cls(bits, most, channels, back, pins=pins, beats=beats)
+            other = cls(bits, most, back, channels, pins=pins, beats=beats)
             frame = max(a.word.size + b.answer.size for a, b in ((found, other), (other, found)))
             if frame <= pins * beats:
                 return found
