@@ -60,7 +60,8 @@ class NarrowEnd(wiring.Component):
         pins, beats = self._into.pins, self._into.beats
         m.domains.there = ClockDomain(local=True, reset_less=True)
         m.d.comb += ClockSignal("there").eq(self.rx_answer)
-        came, held = Signal(pins * beats), Signal(pins * beats)
+        came = Signal(pins * beats)
+        held = Signal(pins * beats)
         count = Signal(range(beats + 1))
         turn = Signal()
         following = Cat(came, self.rx.data)[pins:]
@@ -69,7 +70,8 @@ class NarrowEnd(wiring.Component):
             m.d.there += [held.eq(following), turn.eq(~turn)]
 
         # By the clock of this chip: a frame that is held is there for a cycle.
-        seen, before = Signal(), Signal()
+        seen = Signal()
+        before = Signal()
         m.submodules.seen = FFSynchronizer(turn, seen)
         m.d.sync += before.eq(seen)
         word, answer = Value.cast(end.rx), Value.cast(end.rx_answer)

@@ -64,14 +64,17 @@ class Pins(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        word, late = self._worse(m, self.i), Signal(self._width)
+        word = self._worse(m, self.i)
+        late = Signal(self._width)
         if isinstance(platform, VerilogTarget):
             platform.add_module("circulant_way", WAY, outputs=("o",))
             m.submodules.way = Instance("circulant_way", p_WIDTH=self._width, p_BITS=self._bits, i_clk=ClockSignal(),
                                         i_latency=self.latency[:self._bits], i_i=word, o_o=late)
         else:
             m.submodules.way = way = memory.Memory(shape=self._width, depth=1 << self._bits, init=[])
-            now, write, read = Signal(self._bits), way.write_port(), way.read_port(domain="comb")
+            now = Signal(self._bits)
+            write = way.write_port()
+            read = way.read_port(domain="comb")
             m.d.sync += now.eq(now + 1)
             m.d.comb += [write.en.eq(1), write.addr.eq(now), write.data.eq(word), read.addr.eq(now - self.latency),
                          late.eq(read.data)]
