@@ -10,7 +10,7 @@ from typing import TypedDict
 import numpy as np
 
 from benchmarks import designs
-from benchmarks.stacks import Shape, network
+from benchmarks.stacks import PAPERS, Shape, network
 from circulant.hw.chips.cluster import Chip, Cluster, Link
 from circulant.hw.chips.costs import Costs, Goal
 from circulant.hw.chips.folders import generate_chips
@@ -65,6 +65,7 @@ class Work:
         shape: of a stack of recurrent layers; or the name of one of `benchmarks.designs`, which is planned only.
         goal: what is to be small.
         steps: of each of the two sequences that are played; with few none is stalled.
+        streams: whether they may take turns, a chip for each.
     """
 
     shape: Shape | str
@@ -72,6 +73,7 @@ class Work:
     multipliers: tuple[int, ...]
     goal: Goal = field(default_factory=Goal)
     steps: int = 60
+    streams: bool = False
 
     @property
     def title(self) -> str:
@@ -88,8 +90,9 @@ BOTH = Goal(1.0, 1.0)
 WORKS = (
     Work(Shape("lstm", 3, 768), 8, (2760,) * 2, BOTH, FEW), Work(Shape("lstm", 3, 32, inputs=12), 4, (120,) * 2),
     Work(Shape("lstm", 1, 128), 8, (40,) * 2, steps=90), Work(Shape("gru", 1, 128), 8, (40,) * 2, steps=90),
-    Work("resnet8", 8, (342, 684)), Work("resnet8", 8, (342, 684) * 2))
-"""The stack of the issue, three that are simulated in minutes, and unequal chips."""
+    Work("resnet8", 8, (342, 684)), Work("resnet8", 8, (342, 684) * 2),
+    Work(PAPERS[0], 8, (2760,) * 2, BOTH, FEW, streams=True))
+"""The stack of the issue, three that are simulated in minutes, unequal chips, and the layer with a projection."""
 
 
 def measure(works: Sequence[int] = (), *, simulate: bool = True, bits: int = 64, latency: int = 20, levels: int = 6,
@@ -121,7 +124,7 @@ def measure(works: Sequence[int] = (), *, simulate: bool = True, bits: int = 64,
 def _row(work: Work, cluster: Cluster, levels: int, simulate: bool, note: Callable[[str], None]) -> Row:
     note(f"{work.title}: search")
     made = work.network()
-    found = search(made, cluster, work.goal, levels=levels)
+    found = search(made, cluster, work.goal, levels=levels, streams=work.streams)
     timing = found.planned.timing
     note(f"{work.title}: period {timing.period:g}, latency {timing.latency} planned; one chip")
     row: Row = {

@@ -338,12 +338,12 @@ LINES = {
     "circulant": 10_750,
     "training": 14_790,
     "sim": 17_790,
-    "hw": 25_025,
+    "hw": 25_105,
     "boards": 7_500,
     "benchmarks": 9_985,
     "examples": 1_300,
     "docs": 200,
-    "tests": 54_145,
+    "tests": 54_165,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

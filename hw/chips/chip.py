@@ -111,7 +111,7 @@ class Chip(wiring.Component):
         entering, leaving = prefixes(cut.whole)
         of = dict(zip((each.name for each in cut.whole.inputs), entering, strict=True)) | dict(
             zip(cut.whole.outputs, leaving, strict=True))
-        given = [name for name, chip in cut.outputs.items() if chip == number]
+        given = [name for name, chip in cut.leaving if chip == number]
         self.host_in = {name: (of[name], entries[name]) for name in cut.entering(number)}
         self.host_out = {name: (of[name], exits[name]) for name in given}
         self.others = sorted(to for start, to in links if start == number)

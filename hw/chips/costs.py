@@ -138,6 +138,13 @@ class Costs:
 
     def cost(self, placement: Placement) -> float:
         """The goal of a placement of all layers; infinite where a chip cannot hold its share."""
+        if turns := next((place.chips for place in placement.values() if place.streams), ()):
+            alone = [{name: Place((n,)) for name in placement} for n in turns]
+            return self.goal.of(max(self._slowest(each) for each in alone) / len(turns), max(map(self.late, alone)))
+        return self.goal.of(self._slowest(placement), self.late(placement))
+
+    def _slowest(self, placement: Placement) -> float:
+        """The period: of the slowest chip, or of a link."""
         period = float(max([*self.words(placement).values(), 0]))
         for n, chip in enumerate(self.cluster.chips):
             mine = [(name, blocks) for at, name, blocks in self.shares(placement) if at == n]
@@ -145,7 +152,7 @@ class Costs:
             if mine and key not in self._parts:
                 self._parts[key] = self._part(chip, mine)
             period = max(period, self._parts[key] if mine else 0)
-        return self.goal.of(period, self.late(placement))
+        return period
 
     def _part(self, chip: Chip, mine: Sequence[tuple[str, int]]) -> float:
         """The period of a chip."""

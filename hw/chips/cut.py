@@ -10,15 +10,17 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow
 
-__all__ = ["Cut", "Place", "Placement", "Wire", "cut", "even", "piece"]
+__all__ = ["Cut", "Place", "Placement", "Wire", "cut", "even", "not_in_turn", "piece"]
 
 
 @dataclass(frozen=True)
 class Place:
-    """The chips of a layer: one has it whole; of several each has so many of its block rows, in their order."""
+    """The chips of a layer: one has it whole; of several each has so many of its block rows, in their order, or with
+    ``streams`` all of it, for sequences of its own: steps of independent ones go to these chips in turn."""
 
     chips: tuple[int, ...]
     blocks: tuple[int, ...] = ()
+    streams: bool = False
 
     @property
     def whole(self) -> bool:
@@ -59,6 +61,7 @@ class Cut:
             are, whose marks say where sequences end.
         outputs: by the name of an output of the whole the chip that gives it.
         state_first: see `cut`.
+        turns: chips that have the whole network each, and steps of independent sequences in turn; else none.
     """
 
     whole: Network
@@ -67,6 +70,12 @@ class Cut:
     ends: Mapping[str, str]
     outputs: Mapping[str, int]
     state_first: bool = False
+    turns: tuple[int, ...] = ()
+
+    @property
+    def leaving(self) -> list[tuple[str, int]]:
+        """The outputs of the whole, each with a chip that gives it."""
+        return [(name, chip) for name, first in self.outputs.items() for chip in self.turns or (first,)]
 
     def entering(self, chip: int) -> tuple[str, ...]:
         """The inputs of a chip that are those of the whole, in the order of its part."""
@@ -116,7 +125,30 @@ def cut(network: Network, placement: Placement, chips: int, *, state_first: bool
     Raises:
         Refusal: when a layer has no place, or one that it cannot have.
     """
+    if any(place.streams for place in placement.values()):
+        return _in_turn(network, placement, chips)
     return _Cutting(network, placement, chips, state_first=state_first).cut()
+
+
+def _in_turn(network: Network, placement: Placement, chips: int) -> Cut:
+    if why := not_in_turn(network):
+        raise Refusal(f"Independent sequences can take turns on chips only where {why}, which is not so of network "
+                      f"{network.name!r}; place its layers, or divide their rows")
+    turns = next(iter(placement.values())).chips
+    if {placement.get(node.name) for node in network.nodes} != {Place(turns, streams=True)} or not set(turns) <= set(
+            range(chips)) or len(set(turns)) < len(turns):
+        raise Refusal(f"Chips to which sequences go in turn must have all layers each, and be of the chips 0 to "
+                      f"{chips - 1}, not {dict(placement)}; correct the placement")
+    parts = tuple(Network(f"{network.name[:80]}_{n}", network.inputs, network.nodes, network.outputs,
+                          ragged=network.ragged) if n in turns else None for n in range(chips))
+    return Cut(network, parts, (), {}, dict.fromkeys(network.outputs, turns[0]), turns=turns)
+
+
+def not_in_turn(network: Network) -> str:
+    """The rule that a network breaks whose steps cannot go to chips in turn; empty where they can."""
+    if not network.sequence or not network.per_step:
+        return "each step of a sequence has its result"
+    return "" if not network.many else "a network has one input and one output"
 
 
 class _Cutting:

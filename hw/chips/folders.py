@@ -181,7 +181,7 @@ def generate_chips(planned: Planned, *, family: str = "generic", latency: int | 
                 replace(counted, logic=logic(quantities(top.parts, len(part.stages), levels=levels))))
         modules = {n: f"{names[n]}_{MODULE}" for n in chips}
         system = System(chips, modules, latency=planned.cluster.link.latency if latency is None else latency,
-                        faults=faults)
+                        faults=faults, turns=cut.turns)
         target = VerilogTarget(PROFILES[family], elsewhere={
             modules[n]: [name for name, member in chip.signature.members.items() if member.flow is not In]
             for n, chip in chips.items()})
@@ -245,10 +245,11 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
     stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out.
     states = {wire.name: timing.exchanges.get(wire.start, 0.0) for wire in cut.wires if wire.before and exact}
     layers: list[LayerEntry] = []
-    for n, part in parts.items():
+    turns = len(cut.turns) or 1  # Of chips in turn the slowest sets the pace.
+    for n in [max(cut.turns, key=lambda n: timing.parts[n])] if cut.turns else parts:
         sent = [float(words) for pair, words in timing.links.items() if pair[0] == n and exact]
-        layers += [{**entry, "cycles": max(entry["cycles"], states.get(entry["name"], 0.0), *sent)}
-                   for entry in part["layers"]]
+        layers += [{**entry, "cycles": max(entry["cycles"] / turns, states.get(entry["name"], 0.0), *sent)}
+                   for entry in parts[n]["layers"]]
     whole: Manifest = {
         "name": network.name, "network": network.hash, "top": TOP,
         "verilog": [name for name in contents if name.endswith(".v")],
@@ -256,13 +257,13 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
         "clock": "clk", "reset": "rst",
         "ports": [{"name": name, "direction": direction, "bits": bits, "meaning": ""}
                   for name, direction, bits in hosts],
-        "input": inputs.pop(network.leading.name), "output": outputs.pop(network.result), "streams": 1,
+        "input": inputs.pop(network.leading.name), "output": outputs.pop(network.result), "streams": turns,
         "max_steps": None, "multipliers": sum(each.record.multipliers for each in made.values()),
         "multiplications": {name: sum(part["multiplications"][name] for part in parts.values())
                             for name in ("per_step", "per_sequence")},
         "links": {name: planned.cluster.link.latency for name in contents if name.startswith("link_")},
         "memory_bits": sum(part["memory_bits"] for part in parts.values()), "latency_spaced": late,
-        "latency_contiguous": late if stepwise and not shared and not timing.exchanges else None,
+        "latency_contiguous": late if stepwise and not shared and not timing.exchanges and not cut.turns else None,
         "estimates": [*timing.estimates] if exact else ["cycles"], "layers": layers}
     if network.leading.flow.grid is not None:
         whole["over_images"] = True

@@ -7,7 +7,8 @@ again, as in HyPar's hierarchy, and each half is one chip of all its multipliers
 
 States are ranked by what is least possible: work by multipliers, and words. Those that are left at the end are ranked
 by `Costs.cost`, from the ladders of plans that the planner itself chooses from, and the best of these are planned.
-Columns and streams are choices of the papers that no circuit here has: `UNBUILT` names them, and none is chosen.
+Columns are a choice of the papers that no circuit here has: `UNBUILT` says why, and it is not chosen. Streams, a chip
+for each of several independent sequences, are one for the whole network alone, where it is asked for.
 
 HyPar: Song et al., HPCA 2019. AccPar: Song et al., HPCA 2020.
 """
@@ -20,7 +21,7 @@ from typing import Any
 
 from circulant.hw.chips.cluster import Chip, Cluster
 from circulant.hw.chips.costs import FILL, Costs, Goal
-from circulant.hw.chips.cut import Place, Placement, even
+from circulant.hw.chips.cut import Place, Placement, even, not_in_turn
 from circulant.hw.chips.plans import Planned, planned, shared
 from circulant.hw.chips.rows import block_rows, undivided
 from circulant.hw.plan.families import FAMILIES
@@ -34,8 +35,7 @@ __all__ = ["FLAT", "UNBUILT", "Choice", "baselines", "best", "candidates", "exha
 
 FLAT, KEPT, FINALISTS = 4, 256, 3
 
-UNBUILT = {"columns": "no circuit exchanges partial sums of spectra", "streams": "no circuit gives sequences to chips "
-           "in turn"}
+UNBUILT = {"columns": "no circuit exchanges partial sums of spectra"}
 """Choices of the papers that are not built, and why."""
 
 
@@ -234,14 +234,20 @@ class Choice:
         """A line for each layer: its place."""
         names, found = [each.name for each in self.planned.cluster.chips], []
         for name, place in self.planned.placement.items():
+            if place.streams:
+                found.append(f"{name}: streams, in turn on {', '.join(names[n] for n in place.chips)}")
+                continue
             rows = [f"{blocks} blocks on {names[n]}" for n, blocks in zip(place.chips, place.blocks, strict=False)]
             found.append(f"{name}: " + (f"rows, {', '.join(rows)}" if rows else f"whole on {names[place.chips[0]]}"))
         return found
 
 
 def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, levels: int = LEVELS,
-           objective: str = "throughput") -> Choice:
+           objective: str = "throughput", streams: bool = False) -> Choice:
     """The best plan: the first ones of `best`, planned, which fit their chips.
+
+    Parameters:
+        streams: whether independent sequences, as many as chips, may take turns, a chip for each.
 
     Raises:
         Refusal: when no chips can hold the network, each a part of it.
@@ -249,13 +255,17 @@ def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, leve
     goal = goal or Goal()
     costs = Costs(network, cluster, goal, levels)
     placements, refused, found, divided = best(costs), "", list[Planned](), False
+    if streams and not not_in_turn(network):
+        turns = dict.fromkeys(costs.nodes, Place(tuple(range(len(cluster.chips))), streams=True))
+        placements = [turns, *placements] if costs.cost(turns) < inf else placements
     if not placements:
         raise Refusal(f"Some chips must hold a share of each layer, but {len(cluster.chips)} with "
                       f"{', '.join(f'{each.multipliers:,}' for each in cluster.chips)} multipliers cannot hold network "
                       f"{network.name!r}, the smallest lane per layer; take larger chips or more of them")
     for placement in placements:
         try:
-            made = planned(network, cluster, placement, objective=objective, levels=levels)
+            own = "auto" if goal.latency and any(place.streams for place in placement.values()) else objective
+            made = planned(network, cluster, placement, objective=own, levels=levels)
             _require_fit(made)
         except Refusal as refusal:
             refused = refused or str(refusal)

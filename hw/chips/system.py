@@ -1,5 +1,5 @@
 """All chips and their links in one circuit, to be simulated: the ports are those of the design of the whole."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
@@ -116,14 +116,17 @@ class System(wiring.Component):
         latency: of all links in cycles. An image for each way of pins says what it is, so that a simulation may have
             others, up to ``most``.
         faults: the seed of the first way, see `Pins`; 0 for none.
+        turns: chips to which the vectors of the host go in turn; none where each goes to all that take it.
 
     Members:
         s_axis_tdata … m_axis_tlast: as of the design of the whole.
         malformed, overflow: of any chip.
     """
 
-    def __init__(self, chips: Mapping[int, Chip], modules: Mapping[int, str], *, latency: int, faults: int = 0) -> None:
+    def __init__(self, chips: Mapping[int, Chip], modules: Mapping[int, str], *, latency: int, faults: int = 0,
+                 turns: Sequence[int] = ()) -> None:
         self._chips, self._modules, self._latency, self._faults = chips, modules, latency, faults
+        self._turns = tuple(turns)
         self.most = max(latency, SLOWER)
         hosts = {name: member for chip in chips.values() for name, member in chip.signature.members.items()
                  if not name.startswith("link") and name not in ("up", "fault")}
@@ -164,6 +167,9 @@ class System(wiring.Component):
             raised = [pins[number][flag] for number, chip in self._chips.items() if flag in chip.signature.members]
             if flag in self.signature.members:
                 m.d.comb += getattr(self, flag).eq(Cat(raised).any() if raised else 0)
+        if self._turns:
+            self._in_turn(m, pins)
+            return m
         for prefix in dict.fromkeys(prefix for chip in self._chips.values() for prefix, _ in chip.host_in.values()):
             takers = [pins[number] for number, chip in self._chips.items()
                       if prefix in [name for name, _ in chip.host_in.values()]]
@@ -184,3 +190,23 @@ class System(wiring.Component):
                     mine, its = getattr(self, f"{prefix}_{signal}"), pins[number][f"{prefix}_{signal}"]
                     m.d.comb += its.eq(mine) if signal == "tready" else mine.eq(its)
         return m
+
+    def _in_turn(self, m: Module, pins: Mapping[int, Mapping[str, Signal]]) -> None:
+        """Vectors of the host go to the chips in turn, and results come from them so."""
+        first = self._chips[self._turns[0]]
+        for streams, comes in ((first.host_in, True), (first.host_out, False)):
+            (prefix, each), = streams.values()
+            block = Signal(range(max(2, each.blocks)), name=f"{prefix}_block")
+            turn = Signal(range(max(2, len(self._turns))), name=f"{prefix}_turn")
+            mine = {signal: getattr(self, f"{prefix}_{signal}") for signal in SIGNALS}
+            with m.If(mine["tvalid"] & mine["tready"]):
+                m.d.sync += block.eq(block + 1)
+                with m.If(block == each.blocks - 1):
+                    m.d.sync += [block.eq(0), turn.eq(Mux(turn == len(self._turns) - 1, 0, turn + 1))]
+            for n, number in enumerate(self._turns):
+                its = {signal: pins[number][f"{prefix}_{signal}"] for signal in SIGNALS}
+                to, source = (its, mine) if comes else (mine, its)
+                m.d.comb += [its[signal].eq(mine[signal]) for signal in ("tdata", "tlast") if comes]
+                with m.If(turn == n):
+                    m.d.comb += [to["tvalid"].eq(source["tvalid"]), source["tready"].eq(to["tready"])]
+                    m.d.comb += [mine[signal].eq(its[signal]) for signal in ("tdata", "tlast") if not comes]

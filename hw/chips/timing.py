@@ -81,6 +81,9 @@ def timing(cut: Cut, plans: Sequence[Sequence[Plan]], streams: Sequence[Streams 
     narrow = any(shape.pins for shape in links.values())
     estimates = [name for name, it_is in (("cycles", bool(cycles) or narrow), (
         "latency_spaced", (several or cycles or narrow) and latency is not None)) if it_is]
+    if cut.turns:  # The turns are fixed: the slowest chip sets the pace; all vectors pass the ports of the host.
+        cycles = [max(parts.values()) / len(cut.turns), *(float(each.blocks) for own in streams if own is not None
+                                                          for each in (*own.entries.values(), *own.exits.values()))]
     return Timing(max(cycles or [*parts.values(), *words.values()]), latency, parts=parts, links=words,
                   exchanges=exchanges, estimates=tuple(estimates), works=spaced.works())
 
@@ -157,7 +160,7 @@ class _Flows:
                 self._busy[chip] = min(known, default=0), max(cycles[-1] for cycles in left.values()) + 1
                 last[chip] = left
                 came |= self.carried(chip, left)
-        return max(last[chip][name][-1] for name, chip in self.cut.outputs.items())
+        return max(last[chip][name][-1] for name, chip in self.cut.leaving)
 
     def works(self) -> Works:
         """When chips and links work on the sample of `latency`."""

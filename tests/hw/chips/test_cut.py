@@ -3,7 +3,7 @@ import pytest
 
 from circulant.hw.chips.cut import Place, cut, even
 from circulant.sim.refusal import Refusal
-from tests.hw.chips.networks import ROWS, data, pair
+from tests.hw.chips.networks import ROWS, classifier, data, pair
 
 
 @pytest.mark.parametrize("state_first", [False, True])
@@ -43,6 +43,16 @@ def test_a_layer_on_one_chip_leaves_the_other_empty():
 def test_places_that_cannot_be_are_refused(placement, said):
     with pytest.raises(Refusal, match=said):
         cut(pair(), placement, 2)
+
+
+def test_sequences_in_turn_need_all_layers_on_each_chip_and_a_result_for_each_step():
+    turns = Place((0, 1), streams=True)
+    made = cut(pair(), dict.fromkeys(("lstm1", "lstm2"), turns), 3)
+    assert made.turns == (0, 1) and made.leaving == [("lstm2", 0), ("lstm2", 1)] and made.parts[2] is None
+    with pytest.raises(Refusal, match="must have all layers each, and be of the chips 0 to 1, not"):
+        cut(pair(), {"lstm1": turns, "lstm2": Place((0,))}, 2)
+    with pytest.raises(Refusal, match="only where each step of a sequence has its result, which is not so of"):
+        cut(classifier(), dict.fromkeys(("layer_0", "out"), turns), 2)
 
 
 def test_block_rows_are_shared_by_weights():

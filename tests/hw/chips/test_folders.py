@@ -8,6 +8,7 @@ from circulant.hw.chips.cluster import Link
 from circulant.hw.chips.cut import Place
 from circulant.hw.chips.folders import generate_chips
 from circulant.hw.chips.plans import planned, shared
+from circulant.hw.chips.search import search
 from circulant.sim import design
 from circulant.sim.chips import SYSTEM, chips_of, drawn, partition_of, roughened
 from circulant.sim.cosim import verify
@@ -41,6 +42,17 @@ def test_layers_that_share_an_array_of_each_chip_are_those_of_one(cell, tmp_path
     found = verify(folder / SYSTEM, network.vectors(data(network, 2, 40)))
     assert found.mismatches == 0 and found.words_compared > 2 * 40 * 16
     assert (found.cycles_per_step, found.latency_spaced) == (plan.timing.period, plan.timing.latency)
+
+
+def test_independent_sequences_take_turns_on_two_chips(tmp_path):
+    plan = search(pair(), cluster(60, 60), streams=True)
+    assert plan.lines() == [f"lstm{n}: streams, in turn on chip0, chip1" for n in (1, 2)]
+    timing = plan.planned.timing
+    assert timing.period == timing.parts[0] / 2 and timing.estimates == ()
+    folder = generate_chips(plan.planned).write(tmp_path / "chips")
+    found = verify(folder / SYSTEM, pair().vectors(data(pair(), 4, 30)))
+    assert found.mismatches == 0 and found.words_compared > 4 * 30 * 16
+    assert (found.cycles_per_step, found.latency_spaced) == (timing.period, timing.latency)
 
 
 def test_lost_doubled_and_spoilt_words_and_slow_pins_change_no_bit(rows, tmp_path):
