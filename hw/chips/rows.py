@@ -43,11 +43,11 @@ def undivided(layer: Any) -> str:
     k = layer.outputs // block_rows(layer)
     if layer.outputs % k:
         return f"its {layer.outputs} outputs are not whole blocks of {k}"
-    if isinstance(layer, Gru) and layer.reset == "before":
+    if getattr(layer, "reset", "after") == "before":
         return "its candidate needs what the reset gates of all cells leave of the state, within a step"
     if isinstance(layer, Gru | Lstm):
         x, y = layer.gates.parts
-        if isinstance(layer, Lstm) and layer.projection is not None:
+        if getattr(layer, "projection", None) is not None:
             return "its projection needs all cells of a step before the next one"
         if layer.inputs % k:
             return f"its {layer.inputs} inputs are not whole blocks of {k}, beside which states stand"
