@@ -11,6 +11,7 @@ ends with, and which rows are together is what the schedules say, a class each i
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -172,9 +173,13 @@ class Program:
         """Whether a pass has rows whose sums go on in those of another one."""
         return False
 
+    def _apart(self, work: Sequence[list[list[Item]]], command: int) -> list[tuple[bool, bool]] | None:
+        """Whether the issues of each pass are alone, and join, in a command; None where all are, and none does."""
+        return None
+
     def _commands(self, work: Sequence[list[list[Item]]], spacing: tuple[int, int, int]) -> list[list[Issue]]:
         return [issued([groups[n] for groups in work], [self._ends(groups, n) for groups in work],
-                       [self._begun(groups, n) for groups in work], spacing[n]) for n in range(3)]
+                       [self._begun(groups, n) for groups in work], spacing[n], self._apart(work, n)) for n in range(3)]
 
     def _turned(self, work: Sequence[list[list[Item]]], spacing: tuple[int, int, int]) -> list[list[Issue]]:
         """The sequences of ``turned``."""
@@ -270,16 +275,27 @@ class Program:
         return [self.row_of(number, row) for number in range(len(self.passes)) for row in inside]
 
 
-def issued(work: Sequence[Sequence[Item]], ends: Sequence[bool], begun: Sequence[bool], spacing: int) -> list[Issue]:
+def issued(work: Sequence[Sequence[Item]], ends: Sequence[bool], begun: Sequence[bool], spacing: int,
+           apart: Sequence[tuple[bool, bool]] | None = None) -> list[Issue]:
     """The issues of a sequence, in the order of `arrange`.
 
     Parameters:
         work, ends, spacing: see `arrange`.
         begun: whether a pass has groups in sequences before this one.
+        apart: ``alone`` and ``joins`` of the issues of a pass.
     """
-    left, issues = [len(items) for items in work], list[Issue]()
-    for n, item in arrange(work, ends, spacing):
-        first = left[n] == len(work[n]) and not begun[n]
+    rows = {id(items): items for items in work}  # Passes of a matrix have the same.
+    places = {identity: n for n, identity in enumerate(rows)}
+    return list(_issued(tuple(map(tuple, rows.values())), tuple(places[id(items)] for items in work), tuple(ends),
+                        tuple(begun), spacing, tuple(apart or [(True, False)] * len(work))))
+
+
+@lru_cache(maxsize=64)  # Arrays that a planner compares have few orders: 55 of 486 for a GRU of 1,024.
+def _issued(rows: tuple[tuple[Item, ...], ...], places: tuple[int, ...], ends: tuple[bool, ...],
+            begun: tuple[bool, ...], spacing: int, apart: tuple[tuple[bool, bool], ...]) -> tuple[Issue, ...]:
+    left, issues = [len(rows[place]) for place in places], list[Issue]()
+    for n, item in arrange([rows[place] for place in places], ends, spacing):
+        first = left[n] == len(rows[places[n]]) and not begun[n]
         left[n] -= 1
-        issues.append(Issue(n, item.group, item.need, first=first, ends=ends[n] and not left[n]))
-    return issues
+        issues.append(Issue(n, item.group, item.need, first, ends[n] and not left[n], *apart[n]))
+    return tuple(issues)

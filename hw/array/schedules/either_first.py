@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part
 from circulant.hw.array.passes.order import Item
-from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue
+from circulant.hw.array.program import AHEAD, MAIN, SECOND
 from circulant.hw.array.schedules.either import Either
 
 __all__ = ["EitherFirst"]
@@ -36,8 +36,6 @@ class EitherFirst(Either):
     def _ends(self, groups: Sequence[Sequence[Item]], command: int) -> bool:
         return command == SECOND or not groups[SECOND]
 
-    def _commands(self, work: Sequence[list[list[Item]]], spacing: tuple[int, int, int]) -> list[list[Issue]]:
-        return [[issue._replace(
-            alone=command == SECOND or not (work[issue.number][AHEAD] and work[issue.number][MAIN]),
-            joins=self._joins(issue.number)) for issue in issues]
-                for command, issues in enumerate(super()._commands(work, spacing))]
+    def _apart(self, work: Sequence[list[list[Item]]], command: int) -> list[tuple[bool, bool]]:
+        return [(command == SECOND or not (groups[AHEAD] and groups[MAIN]), self._joins(n))
+                for n, groups in enumerate(work)]
