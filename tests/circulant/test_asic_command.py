@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr(asic_command, "played_of", lambda run, _: (None, Vectors.load(run.path("vectors.npz"))))
     monkeypatch.setattr(asic_command, "load", lambda folder: None)
     monkeypatch.setattr(asic_command, "Run", lambda folder, experiment: type("R", (), {
-        "path": folder.joinpath, "experiment": Experiment()}))
+        "path": folder.joinpath, "experiment": Experiment(), "one_chip": partial(folder.joinpath, "hardware")}))
     return tmp_path
 
 
