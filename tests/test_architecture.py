@@ -338,7 +338,7 @@ LINES = {
     "circulant": 10_750,
     "training": 14_790,
     "sim": 17_790,
-    "hw": 25_105,
+    "hw": 25_120,
     "boards": 7_500,
     "benchmarks": 9_985,
     "examples": 1_300,
