@@ -286,16 +286,18 @@ def issued(work: Sequence[Sequence[Item]], ends: Sequence[bool], begun: Sequence
     """
     rows = {id(items): items for items in work}  # Passes of a matrix have the same.
     places = {identity: n for n, identity in enumerate(rows)}
-    return list(_issued(tuple(map(tuple, rows.values())), tuple(places[id(items)] for items in work), tuple(ends),
-                        tuple(begun), spacing, tuple(apart or [(True, False)] * len(work))))
+    passes = zip((places[id(items)] for items in work), ends, begun, apart or [(True, False)] * len(work), strict=True)
+    return list(_issued(tuple(map(tuple, rows.values())), tuple(passes), spacing))
 
 
 @lru_cache(maxsize=64)  # Arrays that a planner compares have few orders: 55 of 486 for a GRU of 1,024.
-def _issued(rows: tuple[tuple[Item, ...], ...], places: tuple[int, ...], ends: tuple[bool, ...],
-            begun: tuple[bool, ...], spacing: int, apart: tuple[tuple[bool, bool], ...]) -> tuple[Issue, ...]:
-    left, issues = [len(rows[place]) for place in places], list[Issue]()
-    for n, item in arrange([rows[place] for place in places], ends, spacing):
-        first = left[n] == len(rows[places[n]]) and not begun[n]
+def _issued(rows: tuple[tuple[Item, ...], ...], passes: tuple[tuple[int, bool, bool, tuple[bool, bool]], ...],
+            spacing: int) -> tuple[Issue, ...]:
+    work, issues = [rows[place] for place, *_ in passes], list[Issue]()
+    left = list(map(len, work))
+    for n, item in arrange(work, [ends for _, ends, *_ in passes], spacing):
+        _, ends, begun, apart = passes[n]
+        first = left[n] == len(work[n]) and not begun
         left[n] -= 1
-        issues.append(Issue(n, item.group, item.need, first, ends[n] and not left[n], *apart[n]))
+        issues.append(Issue(n, item.group, item.need, first, ends and not left[n], *apart))
     return tuple(issues)
