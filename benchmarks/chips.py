@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks import designs
 from benchmarks.stacks import PAPERS, Shape, network
+from circulant.hw.beats import AUTO
 from circulant.hw.chips.cluster import Chip, Cluster, Link
 from circulant.hw.chips.costs import Costs, Goal
 from circulant.hw.chips.folders import generate_chips
@@ -163,7 +164,7 @@ def _one_chip(work: Work, made: Network, levels: int) -> dict[str, float | None]
     objective = "auto" if work.goal.latency else "throughput"
     if objective == "throughput":
         return {"period": period(made, plan(made, work.multipliers[0], levels=levels))}
-    best, *_ = alternatives(made, work.multipliers[0], levels=levels, objective=objective)
+    best, *_ = alternatives(made, work.multipliers[0], levels=levels, objective=objective, beat_blocks=AUTO)
     return {"period": best.period, "latency": best.latency}
 
 

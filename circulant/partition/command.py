@@ -8,7 +8,7 @@ import click
 from circulant.arguments import JSON, RUNS, say
 from circulant.completion import device_names
 from circulant.exits import WRONG
-from circulant.experiment import DEFAULT, Chips
+from circulant.experiment import DEFAULT, Chips, Hardware
 from circulant.extras import extras
 from circulant.run.divided import check, closing, divide
 from circulant.sim.chips import FOLDER
@@ -17,9 +17,6 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["partition"]
-
-LEVELS = 4
-"""Levels of logic between two registers."""
 
 SAMPLES = 4
 """Test samples that are played."""
@@ -40,6 +37,8 @@ T = TypeVar("T")
               help="Bits of a word, of which one goes in a cycle, and cycles from pins to pins.")
 @click.option("--topology", default="all", show_default=True, metavar="NAME",
               help="all, line, ring, or pairs of chips such as 0-1,1-2.")
+@click.option("--streams", is_flag=True,
+              help="Let independent sequences take turns, the whole network on each chip, where that is better.")
 @click.option("--latency", "weight", type=click.FloatRange(0), default=0.0, show_default=True, metavar="WEIGHT",
               help="Weight of the spaced latency beside that of the period, 1.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
@@ -48,7 +47,7 @@ T = TypeVar("T")
               help="Play all chips and their links under Verilator against the one-chip golden model.")
 @JSON
 def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tuple[int, ...], link: str, topology: str,
-              weight: float, out: Path | None, simulates: bool, as_json: bool) -> int:
+              streams: bool, weight: float, out: Path | None, simulates: bool, as_json: bool) -> int:
     """Choose the place of each layer, whole or by rows, and write a design for each chip.
 
     A design has the chip's Verilog and images, and a manifest with its part and the hash of the whole network. The
@@ -63,10 +62,10 @@ def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tup
         raise Refusal(f"--chips must be from 1 to 64, not {chips}; give how many there are")
     network = Network.load(folder)
     bits, latency = _link(link)
-    asked = Chips(count=chips, device=_each(chips, "--device", parts), topology=topology,
+    asked = Chips(count=chips, streams=streams, device=_each(chips, "--device", parts), topology=topology,
                   multipliers=_each(chips, "--multipliers", multipliers), link_bits=bits, link_latency=latency)
     with extras("circulant partition", "amaranth"):
-        designs = divide(network, asked, levels=LEVELS, weight=weight)
+        designs = divide(network, asked, levels=Hardware().levels, weight=weight)
     where = out or folder / FOLDER
     designs.write(where)
     figures: dict[str, object] = {**designs.partition}

@@ -72,7 +72,7 @@ def found(network: Network, chips: Chips, *, levels: int, mhz: float | None = No
     latency = math.ceil(chips.link_ns * (mhz or ASSUMED) / 1000) or chips.link_latency
     cluster = Cluster(tuple(made), Link(chips.link_bits, latency, chips.link_overhead, chips.link_pins),
                       "pairs" if chips.pairs else chips.topology, chips.pairs)
-    return search(network, cluster, Goal(1.0, weight), levels=levels, objective=objective)
+    return search(network, cluster, Goal(1.0, weight), levels=levels, objective=objective, streams=chips.streams)
 
 
 def divide(network: Network, chips: Chips, *, levels: int, family: str = "generic", **options: Any) -> "Designs":

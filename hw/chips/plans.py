@@ -6,6 +6,7 @@ from typing import cast
 
 from circulant.hw.array.layer_programs import ROWS, matrices_of
 from circulant.hw.array.plans import LayerPlan, Plan, Sharing, Simple
+from circulant.hw.beats import AUTO
 from circulant.hw.chips.chip import Streams, link_shapes, streams_of
 from circulant.hw.chips.cluster import Cluster
 from circulant.hw.chips.cut import Cut, Placement, cut
@@ -81,7 +82,8 @@ def planned(network: Network, cluster: Cluster, placement: Placement, *, objecti
     def plans() -> Planned:
         """With the waits of now."""
         return _with(cluster, placement, made, [
-            [] if part is None else _plans(part, chip.multipliers, waits, objective, levels) for part, chip in parts])
+            [] if part is None else _plans(part, chip.multipliers, waits, objective, levels=levels,
+                                           beat_blocks=AUTO if made.turns else 1) for part, chip in parts])
 
     found = plans()
     best = found
@@ -132,11 +134,13 @@ def _with(cluster: Cluster, placement: Placement, made: Cut, plans: Sequence[lis
     return Planned(cluster, placement, made, plans=tuple(plans), streams=streams, links=links)
 
 
-def _plans(part: Network, multipliers: int, waits: dict[str, int], objective: str, levels: int) -> list[Plan]:
-    """The plans in which shares of layers with a state wait so many cycles for the others."""
+def _plans(part: Network, multipliers: int, waits: dict[str, int], objective: str, *, levels: int,
+           beat_blocks: int) -> list[Plan]:
+    """The plans in which shares of layers with a state wait so many cycles for the others; what links carry are single
+    blocks."""
     if objective == "throughput" or waits or part.many or not part.arrangement.chain:
-        return plan(part, multipliers, levels=levels, waits=waits)
-    return alternatives(part, multipliers, levels=levels, objective=objective)[0].plans
+        return plan(part, multipliers, levels=levels, waits=waits, beat_blocks=beat_blocks)
+    return alternatives(part, multipliers, levels=levels, objective=objective, beat_blocks=beat_blocks)[0].plans
 
 
 def _sharing(part: Network, multipliers: int, levels: int) -> Iterator[list[Plan]]:

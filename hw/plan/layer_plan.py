@@ -1,7 +1,7 @@
 """The array and the pointwise unit of a layer: which there can be, and how many cycles each takes."""
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import singledispatch
+from functools import lru_cache, partial, singledispatch
 from math import lcm
 
 from circulant.hw.array.lanes import rows_for
@@ -29,6 +29,9 @@ __all__ = ["LayerPlan", "PairPlan", "Simple", "array_entry", "array_shapes", "ca
 CHAINS = (1, 2, 4, 8)
 WIDE = (*CHAINS, 16)
 """The same where a layer with a state may give several blocks at once."""
+
+LADDERS = 16
+"""Layers whose ladders are kept, as a network is planned again and again: with other budgets, waits, beats."""
 
 FINALISTS = 10
 """Arrays whose exact cost is computed, those with the best estimates."""
@@ -192,10 +195,14 @@ def _shared_limit(plan: LayerPlan, sharing: Sharing) -> str:
 
 def with_array(kind: type[object]) -> None:
     """Register the useful plans of a kind with one array, and the cycles in which its results leave."""
-    def useful_ones(layer: Simple, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+    @lru_cache(LADDERS)
+    def climb(layer: Simple, streams: int, levels: int) -> Ladder:
         found = list(candidates(layer, streams, levels))
-        return Ladder([(each,) for each in useful(found)],
-                      lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
+        settled = lru_cache(partial(exact, layer, found))
+        return Ladder([(each,) for each in useful(found)], lambda rung, spare: settled(rung[0].multipliers + spare))
+
+    def useful_ones(layer: Simple, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+        return climb(layer, streams, levels)
 
     def behind_input(layer: Simple, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
         early = plan.schedule is not InputFirst

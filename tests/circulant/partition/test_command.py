@@ -30,6 +30,11 @@ def test_each_chip_gets_a_folder(run):
     assert json.loads((run / "chips" / "chip0" / "manifest.json").read_text())["network"] == pair().hash
 
 
+def test_independent_sequences_take_turns_where_that_is_asked_for(run):
+    found = json.loads(call(run, "--multipliers", 100, "--streams", "--json"))
+    assert found["places"] == [f"lstm{n}: streams, in turn on chip0, chip1" for n in (1, 2)]
+
+
 @pytest.mark.parametrize(("options", "said"), [
     (("--link", "0,3", "--multipliers", 99), "chips.link_bits must be an integer from 1 to 1024, not 0"),
     (("--link", "wide", "--multipliers", 99), "--link must be BITS,LATENCY, such as 64,20, not 'wide'"),
