@@ -335,15 +335,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_750,
-    "training": 14_790,
-    "sim": 17_790,
-    "hw": 25_120,
+    "circulant": 10_950,
+    "training": 14_900,
+    "sim": 18_250,
+    "hw": 25_900,
     "boards": 7_500,
     "benchmarks": 9_985,
     "examples": 1_300,
     "docs": 200,
-    "tests": 54_165,
+    "tests": 54_900,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
