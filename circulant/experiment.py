@@ -16,6 +16,7 @@ import tomlkit
 from circulant import sources
 from circulant.boards.asic.cells.catalogue import known
 from circulant.boards.device import devices
+from circulant.sim.arith.multiplier import check_multiplier
 from circulant.sim.files import files, toml
 from circulant.sim.files.schema import shown
 from circulant.sim.files.writing import atomic_text
@@ -66,6 +67,8 @@ class Quantization(Table):
     state_bits: int | dict[str, int] = key(0, "bits of gates and states", low=4, high=24, zero="activation_bits")
     cell_bits: int | dict[str, int] = key(0, "bits of an LSTM's cell", low=4, high=24, zero="activation_bits")
     twiddle_bits: int | dict[str, int] = key(16, "fraction bits of twiddle factors", low=4, high=20)
+    multiplier: str = key("exact", "products of spectra: exact, truncated:N without the N lowest columns of partial "
+                          "products, or mitchell, sums of logarithms; the last two take no DSP blocks, see faults.md")
     activation_table: str = key("pwl", "tables of sigmoid and tanh: line segments of any length (pwl), or values at "
                                 "equal distances, interpolated linearly (lut)", choices=("pwl", "lut"))
     activation_error: float = key(0.0005, "largest error of such a table, apart from the rounding of its values",
@@ -99,6 +102,13 @@ class Quantization(Table):
                              "less; their step is as many bits finer", low=1, high=6, zero="none")
     finetune_labels: float = key(0.0, "share of the labels in the loss of the fine-tuning; the rest is the distance "
                                  "from the outputs before it", low=0, high=1)
+
+    def contradictions(self) -> list[str]:
+        try:
+            check_multiplier(self.multiplier)
+        except Refusal as refusal:
+            return [f"quantization.multiplier: {refusal}"]
+        return []
 
 
 @dataclass(frozen=True)

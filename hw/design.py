@@ -31,6 +31,7 @@ from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
 from circulant.sim.arith.codes import check_protection
 from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.design import LayerEntry, Manifest, Stream
 from circulant.sim.figures import Figures
@@ -171,6 +172,9 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if bus not in BUSES:
         raise Refusal(f"A bus must be one of {', '.join(BUSES)}, not {bus!r}{nearest(bus, BUSES)}")
     require_packing(dsp_packing, family)
+    if dsp_packing != "none" and network.multiplier != EXACT:
+        raise Refusal(f"hardware.dsp_packing = {dsp_packing!r} needs exact products, but those of network "
+                      f"{network.name!r} are {network.multiplier!r}, which take no DSP blocks; set it to 'none'")
     if isinstance(levels, bool) or not isinstance(levels, int) or not LEVELS <= levels <= MOST_LEVELS:
         raise Refusal(f"levels must be an integer from {LEVELS} to {MOST_LEVELS}, not {levels!r}; give the levels of "
                       "logic between two registers (hardware.levels)")
@@ -289,7 +293,9 @@ def described(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     further = {what: [entry for name, entry in ports.items() if name != first] for what, ports, first in (
         ("more_inputs", entries, network.leading.name), ("more_outputs", exits, network.result)) if len(ports) > 1}
     times = repeats(network)
-    made = replace(figures_of(network, plans, top), multipliers=counted.multipliers, memory_bits=counted.memory_bits)
+    in_logic = sum(each.copies for each in top.parts.approximate)
+    made = replace(figures_of(network, plans, top), multipliers=counted.multipliers + in_logic,
+                   memory_bits=counted.memory_bits)
     return cast(Manifest, {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst", "ports": port_list(top.signature),

@@ -65,7 +65,8 @@ def widths(table: Mapping[str, Any]) -> Widths:
         Refusal: when a width is out of its range.
     """
     fields, tensors = dict[str, Any](), dict[str, int]()
-    for name in (*FIELDS, "activation_bits", "weight_scale", "activation_table", "activation_error", "segments"):
+    for name in (*FIELDS, "activation_bits", "weight_scale", "activation_table", "activation_error", "segments",
+                 "multiplier"):
         if isinstance(table[name], Mapping):
             tensors |= {f"{layer}.{name}": value for layer, value in table[name].items()}
         else:

@@ -98,4 +98,5 @@ def _widths(network: Network) -> dict[str, Any]:
     told: dict[str, Any] = {name: next(iter(widths.values())) if len(set(widths.values())) == 1 else widths
                             for name, widths in found.items() if widths}
     rows = any(grid.row_shifts for grid in grids(network).values())
-    return {"activation_bits": network.input_format.width, "weight_scale": "row" if rows else "matrix", **told}
+    return {"activation_bits": network.input_format.width, "weight_scale": "row" if rows else "matrix",
+            "multiplier": network.multiplier, **told}

@@ -51,6 +51,7 @@ def rows_for(matrices: Sequence[Matrix], shape: ArrayShape, slots: int) -> MacRo
         slots=slots,
         fold=shape.fold,
         levels=shape.levels,
+        multiplier=products[0].multiplier,
     )
 
 

@@ -13,12 +13,14 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from circulant.hw.arith.approximate import ApproximateProduct
 from circulant.hw.arith.fixed import constant_product
-from circulant.hw.emit.target import Platform
+from circulant.hw.emit.target import Platform, instances
 from circulant.hw.stream.pipeline import LEVELS, Lives, registers, steps, tree, update
 from circulant.hw.stream.storage import Accumulators
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.arith.fixed import Integers
+from circulant.sim.arith.multiplier import EXACT
 
 __all__ = ["MacRow", "MacRowShape", "begins_with_half", "data_operands", "lane_products", "phases", "row_latency",
            "tree_latency", "weight_operands"]
@@ -75,6 +77,7 @@ class MacRowShape:
         slots: accumulators, sums that grow side by side.
         fold: cycles that a block product takes, with as many times fewer multipliers.
         levels: of logic between two registers.
+        multiplier: see `circulant.sim.arith.multiplier`.
     """
 
     k: int
@@ -85,6 +88,7 @@ class MacRowShape:
     slots: int
     fold: int = 1
     levels: int = LEVELS
+    multiplier: str = EXACT
 
     @property
     def products(self) -> int:
@@ -165,8 +169,8 @@ def phases(operands: list[Value], shape: MacRowShape, phase: Value) -> list[Valu
     return [Array(filled[i::each])[phase] for i in range(each)]
 
 
-def lane_products(m: Module, shape: MacRowShape, *, x: data.View, w: data.View, phase: Value, lives: Lives,
-                  gated: bool) -> list[list[Value]]:
+def lane_products(m: Module, platform: Platform, shape: MacRowShape, *, x: data.View, w: data.View, phase: Value,
+                  lives: Lives, gated: bool) -> list[list[Value]]:
     """For each product of a phase that of every column of a row. Its operands are registers of its own, which a
     multiplier has within: the path to all rows ends at them.
 
@@ -177,6 +181,8 @@ def lane_products(m: Module, shape: MacRowShape, *, x: data.View, w: data.View, 
     operands = Signal(shape.operands, name="row_x", reset_less=True)
     update(m, operands.eq(x), lives.at(0))
     products: list[list[Value]] = [[] for _ in range(shape.multipliers)]
+    made = {j: instances(m, platform, f"product_{j}", ApproximateProduct, shape.columns, multiplier=shape.multiplier,
+                         a_bits=a, b_bits=b) for j, (a, b) in enumerate(shape.widths) if shape.multiplier != EXACT}
     for c in range(shape.columns):
         weights = weight_operands([w[c][i] for i in range(shape.k)])
         for j, weight in enumerate(phases(weights, shape, phase)):
@@ -187,7 +193,10 @@ def lane_products(m: Module, shape: MacRowShape, *, x: data.View, w: data.View, 
                 near = Signal.like(factor, name=f"near_{c}_{j}")
                 update(m, near.eq(factor), lives.at(0))
             a, b = shape.widths[j]  # What is above repeats the sign.
-            value = operands[c][j][:a].as_signed() * near[:b].as_signed()
+            left, right = operands[c][j][:a].as_signed(), near[:b].as_signed()
+            if made:
+                m.d.comb += [made[j][c].a.eq(left), made[j][c].b.eq(right)]
+            value = made[j][c].o if made else left * right
             if gated:  # Weights that are late come a cycle before it is known whether they count.
                 update(m, factor.eq(weight), None if shape.late else lives.at(0))
                 update(m, product.eq(value), lives.at(1))
@@ -254,7 +263,7 @@ class MacRow(wiring.Component):
 
         # The sums over a row, added to what their slot holds.
         held = self._accumulators(m, total, add=add)
-        for i, row_sum in enumerate(self._row_sums(m)):
+        for i, row_sum in enumerate(self._row_sums(m, platform)):
             m.d.comb += total[i].eq(Mux(first, self._start(i, part), held[i]) + row_sum)
 
         # The drain: a whole sum of each product is loaded, or that of the row behind shifted in.
@@ -283,14 +292,15 @@ class MacRow(wiring.Component):
         return {"products": In(shape.row_products)} if self._outside else {
             "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(shape.fold))}
 
-    def _row_sums(self, m: Module) -> Iterator[Value]:
+    def _row_sums(self, m: Module, platform: Platform) -> Iterator[Value]:
         """For each product of a phase the sum over the columns."""
         shape = self._shape
         lives = Lives(m, self.live if self._stops else None, name="live")
         terms_of: Iterable[list[Value]] = (
             [self.products[c][i] for c in range(shape.columns)] for i in range(shape.multipliers))
         if not self._outside:
-            terms_of = lane_products(m, shape, x=self.x, w=self.w, phase=self.phase, lives=lives, gated=self._stops)
+            terms_of = lane_products(m, platform, shape, x=self.x, w=self.w, phase=self.phase, lives=lives,
+                                     gated=self._stops)
         for i, terms in enumerate(terms_of):
             yield tree(m, terms, name=f"tree_{i}", levels=shape.levels, lives=lives.after(2))
 

@@ -15,9 +15,10 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.profile import GENERIC, Piece, Profile
 from circulant.hw.stream.pipeline import Queue
 from circulant.sim.arith.codes import Code
+from circulant.sim.arith.multiplier import EXACT
 
-__all__ = ["Decoders", "Memory", "Parts", "Product", "Shared", "Transform", "array_parts", "engine_images",
-           "engine_parts", "guarded", "queue_memory"]
+__all__ = ["Approximate", "Decoders", "Memory", "Parts", "Product", "Shared", "Transform", "array_parts",
+           "engine_images", "engine_parts", "guarded", "queue_memory"]
 
 
 class Memory(NamedTuple):
@@ -57,6 +58,15 @@ class Product(NamedTuple):
     b: int
 
 
+class Approximate(NamedTuple):
+    """Some approximate products in logic, with their operands' bits and their multiplier."""
+
+    copies: int
+    a: int
+    b: int
+    multiplier: str
+
+
 class Transform(NamedTuple):
     """Some pipelines of a transform of ``k`` values, whose spectra have so many bits a value."""
 
@@ -83,7 +93,7 @@ class Shared(NamedTuple):
 @dataclass(frozen=True)
 class Parts:
     """Memories and products of a unit, its transforms, multipliers that make two products each, arrays that layers
-    share, decoders of protected memories."""
+    share, decoders of protected memories, approximate products in logic."""
 
     memories: list[Memory] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
@@ -91,6 +101,7 @@ class Parts:
     pairs: list[Product] = field(default_factory=list)
     shared: list[Shared] = field(default_factory=list)
     decoders: list[Decoders] = field(default_factory=list)
+    approximate: list[Approximate] = field(default_factory=list)
 
     def __add__(self, other: "Parts") -> "Parts":
         return Parts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
@@ -129,9 +140,11 @@ def array_parts(program: Program, *, loadable: bool = False) -> Parts:
     made = guarded([Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
                     Memory(shape.chains, chain_width(program), len(program.passes) * shape.slots, writable=False)],
                    shape.protection)
-    made += Parts(found, [each for each in products if each.copies],
+    products, exact = [each for each in products if each.copies], row.multiplier == EXACT
+    made += Parts(found, products if exact else [],
                  [Transform(shape.chains, k, leaving_width)],
-                 [Product(pairs, form.word, form.data) for form in forms if form])
+                 [Product(pairs, form.word, form.data) for form in forms if form],
+                 approximate=[] if exact else [Approximate(*each, row.multiplier) for each in products])
     return made.loadable if loadable else made
 
 

@@ -16,6 +16,7 @@ from circulant.hw.array.program import Program
 from circulant.hw.emit.target import PORT_BITS, Platform, instances
 from circulant.hw.stream.pipeline import Lives, update
 from circulant.sim.arith.fixed import Integers
+from circulant.sim.arith.multiplier import EXACT
 
 __all__ = ["PairForms", "RowPair", "pair_forms"]
 
@@ -43,7 +44,7 @@ class PairForms:
 
 def pair_forms(program: Program, shape: MacRowShape, *, loadable: bool) -> PairForms:
     """The multipliers of a lane that fit two products in the ports of ``program.shape``; none where nobody asks for
-    them, there is one row, or two have more bits than a module may have.
+    them, products are approximate, there is one row, or two have more bits than a module may have.
 
     Parameters:
         shape: of the rows.
@@ -51,7 +52,7 @@ def pair_forms(program: Program, shape: MacRowShape, *, loadable: bool) -> PairF
             lowest number of the format.
     """
     ports = program.shape.ports
-    if ports is None or program.shape.rows < 2 or shape.pair_port_bits > PORT_BITS:
+    if ports is None or shape.multiplier != EXACT or program.shape.rows < 2 or shape.pair_port_bits > PORT_BITS:
         return PairForms()
     spectra = _extremes(shape) if loadable else _spectra(program)
     weights = [hull([Span(0, 0), Span(int(each.min()), int(each.max()))]) for each in weight_operands(list(spectra.T))]

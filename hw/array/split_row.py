@@ -54,7 +54,8 @@ class SplitRow(wiring.Component):
             m.d.sync += first.eq(flag)
             firsts.append(first)
         lives = Lives(m, self.live if self._gated else None, name="live")
-        products = lane_products(m, shape, x=self.x, w=self.w, phase=self.phase, lives=lives, gated=self._gated)
+        products = lane_products(m, platform, shape, x=self.x, w=self.w, phase=self.phase, lives=lives,
+                                 gated=self._gated)
         behind = lives.after(2)
         last = behind.at(registers(steps + 1, shape.levels) - 1)
         for i, terms in enumerate(products):
@@ -78,5 +79,5 @@ class SumRow(MacRow):
     def _sources(self, shape: MacRowShape) -> dict[str, wiring.Member]:
         return {"row_sums": In(shape.row_sums)}
 
-    def _row_sums(self, m: Module) -> Iterator[Value]:
+    def _row_sums(self, m: Module, platform: Platform) -> Iterator[Value]:
         yield from self.row_sums

@@ -11,6 +11,7 @@ from circulant.hw.ctext.unit import beside, table
 from circulant.hw.ctext.value import storage
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.design import Stream, hashes
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.golden.network import Network
@@ -78,9 +79,12 @@ def generate_c(network: Network, vectors: Vectors | None = None) -> CDesign:
     """C99 that computes the integers of ``network``, with a self-test of some ``vectors``, else of random ones.
 
     Raises:
-        Refusal: when an integer on the way could leave 63 bits, the network holds a layer that the C target does not
-            know, or the vectors are empty or another network's.
+        Refusal: when products are approximate, an integer on the way could leave 63 bits, the network holds a layer
+            that the C target does not know, or the vectors are empty or another network's.
     """
+    if network.multiplier != EXACT:
+        raise Refusal(f"C computes with exact products, but those of network {network.name!r} are "
+                      f"{network.multiplier!r}; quantize it with quantization.multiplier = 'exact'")
     source = Source(network)
     vectors = _random(network) if vectors is None else vectors
     files = {f"{source.name}.c": source.code, f"{source.name}.h": source.header,

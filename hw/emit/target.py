@@ -26,6 +26,7 @@ from circulant.hw.emit.modules import Modules, memory_module
 from circulant.hw.emit.names import unnumbered
 from circulant.hw.emit.profile import GENERIC, UNCHECKED, Piece, Profile
 from circulant.hw.emit.rtlil import modules
+from circulant.sim.arith.multiplier import EXACT
 
 __all__ = ["PORT_BITS", "Platform", "Rom", "VerilogTarget", "gates_clocks", "instances", "packed", "separate_module"]
 
@@ -213,7 +214,8 @@ def _module_name(kind: type[wiring.Component], parameters: Mapping[str, object])
     values: list[object] = []
     for value in parameters.values():
         values += _fields(value)
-    return "_".join(["circulant", kind.__name__.lower(), *(str(value).replace("-", "m") for value in values)])
+    return "_".join(["circulant", kind.__name__.lower(), *(
+        str(value).replace("-", "m").replace(":", "_") for value in values if value != EXACT)])
 
 
 def _fields(value: object) -> list[object]:

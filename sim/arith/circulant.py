@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circulant.sim.arith import batch_layout, fft
+from circulant.sim.arith import batch_layout, fft, multiplier
 from circulant.sim.arith.fixed import Format, Integers, Reals, requantize, round_shift, rounding_bits, saturate
 from circulant.sim.arith.weight_grid import WeightGrid, check_row_shifts
 from circulant.sim.refusal import Refusal
@@ -77,6 +77,7 @@ class Product:
         twiddle_bits: fraction bits of the twiddle factors in both transforms.
         row_shifts: of each block row, by how many bits its weights and its sums of products are finer than their
             formats say; empty where all are 0.
+        multiplier: of the products of spectra, see `circulant.sim.arith.multiplier`.
 
     The spectrum, the sum of products and the result are each rounded half-up and saturated into their format; the sum
     over j is exact. The factor 1/k of the inverse transform and the shift of the row are part of the last rounding.
@@ -94,10 +95,15 @@ class Product:
     output: Format
     twiddle_bits: int
     row_shifts: tuple[int, ...] = ()
+    multiplier: str = multiplier.EXACT
 
     def __post_init__(self) -> None:
         p, _, k = self.weights.shape
         fft.check_block_size(k)
+        narrow = min(self.weight.width, self.spectrum.width)
+        if multiplier.columns_left_out(multiplier.check_multiplier(self.multiplier)) >= narrow:
+            raise Refusal(f"A truncated multiplier must leave out fewer columns than its narrower operand has bits, "
+                          f"{narrow}, but {self.multiplier!r} does not; leave out fewer")
         object.__setattr__(self, "row_shifts", check_row_shifts(self.row_shifts, p))
         if self.bias.shape != (p * k,):
             raise Refusal(f"The bias must have one value per row, ({p * k},), not {self.bias.shape}; pad it with zeros")
@@ -149,8 +155,10 @@ class Product:
 
     @property
     def reach(self) -> int:
-        """A bound of |Σ FFT(w)∘FFT(x)|, from the formats."""
-        return 2 * self.weights.shape[1] * -self.weight.lo * -self.spectrum.lo
+        """A bound of |Σ FFT(w)∘FFT(x)|, from the formats; of approximate products, three of which make a complex one,
+        that of both that are added."""
+        parts = 2 if self.multiplier == multiplier.EXACT else 4
+        return parts * self.weights.shape[1] * -self.weight.lo * -self.spectrum.lo
 
     def __call__(self, x: Integers) -> Integers:
         """y (…, rows) for x (…, columns or less: zeros are appended)."""
@@ -171,7 +179,10 @@ class Product:
         return np.ascontiguousarray(sums.transpose(2, 1, 0)).reshape(*spectra.shape[:-2], p, k)
 
     def sums(self, spectra: Integers) -> np.ndarray:
-        """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (k, q, …) to integers (k, p, …), in float64 where that holds them."""
+        """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly but for the products of the multiplier: (k, q, …) to integers (k, p, …),
+        in float64 where that holds them."""
+        if self.multiplier != multiplier.EXACT:
+            return multiplier.accumulate(self.multiplier, self.weights, self._rounded_reach, spectra)
         return batch_layout.accumulate(self._matrices, spectra)
 
     def rounded(self, sums: np.ndarray, *, spent: bool = False) -> Integers:
@@ -215,7 +226,11 @@ class Product:
 
     @cached_property
     def _matrices(self) -> list[np.ndarray]:
-        return batch_layout.matrices(self.weights, _rounding_reach(self.reach, self.frac - self.product.frac))
+        return batch_layout.matrices(self.weights, self._rounded_reach)
+
+    @property
+    def _rounded_reach(self) -> int:
+        return _rounding_reach(self.reach, self.frac - self.product.frac)
 
 
 def _rounding_reach(reach: int, shift: int) -> int:
@@ -240,12 +255,13 @@ class JointProduct:
     def __post_init__(self) -> None:
         first = self.parts[0]
         for part in self.parts[1:]:
-            mine, rule = ((p.rows, p.block_size, p.frac, p.product, p.output, p.twiddle_bits, p.row_shifts)
+            mine, rule = ((p.rows, p.block_size, p.frac, p.product, p.output, p.twiddle_bits, p.row_shifts,
+                           p.multiplier)
                           for p in (part, first))
             if mine != rule or part.bias.any():
                 raise Refusal("The parts of a joint product must have the rows, block size, fraction bits, formats, "
-                              f"twiddle bits and row shifts of the first, {rule}, and no bias, not {mine}; quantize "
-                              "them together")
+                              f"twiddle bits, row shifts and multiplier of the first, {rule}, and no bias, not {mine}; "
+                              "quantize them together")
         if rounding_bits(self.reach.bit_length() + 1, first.frac - first.product.frac) > 63:
             raise Refusal(f"The sum of a joint product must fit into 63 bits, but {self.reach} does not; choose "
                           "narrower formats")
@@ -287,7 +303,9 @@ class JointProduct:
         return ys.reshape(*xs[0].shape[:-1], self.rows)
 
     def sums(self, *spectra: Integers) -> np.ndarray:
-        """The exact sums (k, p, …) for spectra (k, q, …) of each part."""
+        """The sums (k, p, …) for spectra (k, q, …) of each part, as `Product.sums`."""
+        if self.parts[0].multiplier != multiplier.EXACT:
+            return multiplier.accumulate(self.parts[0].multiplier, self.weights, self._rounded_reach, *spectra)
         return batch_layout.accumulate(self._matrices, *spectra)
 
     def rounded(self, sums: np.ndarray) -> Integers:
@@ -300,5 +318,9 @@ class JointProduct:
 
     @cached_property
     def _matrices(self) -> list[np.ndarray]:
+        return batch_layout.matrices(self.weights, self._rounded_reach)
+
+    @property
+    def _rounded_reach(self) -> int:
         first = self.parts[0]
-        return batch_layout.matrices(self.weights, _rounding_reach(self.reach, first.frac - first.product.frac))
+        return _rounding_reach(self.reach, first.frac - first.product.frac)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.arith.trace import Recorder, Tensor
 from circulant.sim.golden import faults as wrong
 from circulant.sim.golden import network_file
@@ -77,6 +78,9 @@ class Network(Graph):
                 if formats[source] != due:
                     raise Refusal(f"Layer {node.name!r} must take the {formats[source]} of layer {source!r}, not {due};"
                                   " quantize the network again")
+        if len(found := {each.multiplier for layer in self.layers for each in layer.products.values()}) > 1:
+            raise Refusal("The products of a network must be those of one multiplier, not of "
+                          f"{' and '.join(sorted(found))}; quantize it again")
 
     def __repr__(self) -> str:
         what = " → ".join(layer.kind for layer in self.layers)
@@ -102,6 +106,11 @@ class Network(Graph):
     def stages(self) -> tuple[Any, ...]:
         """The stages of `arrangement`, in topological order."""
         return self.arrangement.each
+
+    @property
+    def multiplier(self) -> str:
+        """That of the products of spectra, see `circulant.sim.arith.multiplier`."""
+        return next((each.multiplier for layer in self.layers for each in layer.products.values()), EXACT)
 
     @property
     def input_format(self) -> Format:

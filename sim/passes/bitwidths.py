@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.multiplier import EXACT, check_multiplier
 from circulant.sim.arith.segments import ERROR, check_table
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.refusal import Refusal, nearest
@@ -51,6 +52,7 @@ class Widths:
         grids: by matrix the values that the weights have already, as after training on them.
         formats: by activation layer the format of its outputs, where a quantizer of the model states it. The layer in
             front of it is quantized with ``whole``.
+        multiplier: of the products of spectra, one of `circulant.sim.arith.multiplier.KINDS`.
         whole: whether a linear, conv, scale, residual sum or mean keeps all of its bits, as far as `RULES` allow, in
             place of ``product_bits`` and ``output_bits``.
 
@@ -77,6 +79,7 @@ class Widths:
     tensors: Mapping[str, int] = field(default_factory=dict)
     grids: Mapping[str, WeightGrid] = field(default_factory=dict)
     formats: Mapping[str, Format] = field(default_factory=dict)
+    multiplier: str = EXACT
     whole: bool = False
 
     def __post_init__(self) -> None:
@@ -85,6 +88,7 @@ class Widths:
         if self.weight_scale not in WEIGHT_SCALES:
             raise Refusal(f"weight_scale must be {' or '.join(WEIGHT_SCALES)}, not {self.weight_scale!r}"
                           f"{nearest(self.weight_scale, WEIGHT_SCALES)}")
+        check_multiplier(self.multiplier)
         check_table(self.activation_table, self.activation_error, self.segments)
         for path, value in self.tensors.items():
             place, _, name = path.rpartition(".")

@@ -15,6 +15,9 @@ adds at the most:
    divides by k. Its own roundings meet the n/2 − 2 complex bins of the odd half at each level:
    v(n) = v(n/2) + √½·(n/2 − 2)·G(n/2) steps of the sums; v(4) = 0.
 5. Result and bias are rounded by half a step each.
+
+The products of an approximate multiplier err besides, which adds to (3): `sim.arith.multiplier.worst_error` of each of
+the three in a complex one, of its greatest operands.
 """
 import math
 
@@ -23,6 +26,7 @@ import numpy as np
 from circulant.sim.arith import fft
 from circulant.sim.arith.circulant import Product, dense, pack
 from circulant.sim.arith.fixed import Format, Reals
+from circulant.sim.arith.multiplier import EXACT, worst_error
 from circulant.sim.refusal import Refusal
 
 __all__ = ["bins", "distances", "matrix", "product_error", "roundings"]
@@ -65,10 +69,29 @@ def roundings(*parts: Product) -> Reals:
         spectra = bins(part.grid.real(part.weights))  # (p, q, bins)
         spectrum = _forward_rounding(k, g) * part.input.step + rounded * _lost(part.input.frac, part.spectrum)
         sums = sums + (np.abs(spectra) * spectrum).sum(1)  # (p, bins)
+        if part.multiplier != EXACT:
+            sums = sums + _approximate(part) * part.weight.step * part.spectrum.step * finer
     blocks = (sums * copies).sum(-1) * _turns(k, g) + _inverse_rounding(k, g) * first.product.step * finer[:, 0]
     last = [(_lost(first.product.frac + int(math.log2(k)) + shift, first.output) + first.output.step) / 2
             for shift in first.row_shifts or [0] * len(first.weights)]
     return np.asarray(np.repeat(blocks / k + last, k))
+
+
+def _approximate(part: Product) -> Reals:
+    """The most by which the sums (p, bins) of an approximate multiplier err in modulus, in units of their products."""
+    def worst(w: np.ndarray, peak: int) -> np.ndarray:
+        each: np.ndarray = np.vectorize(lambda w: worst_error(part.multiplier, abs(w) * peak), [float])(w)
+        return each.sum(1)
+
+    w, peak = part.weights, -part.spectrum.lo
+    found = np.zeros((len(w), part.block_size // 2 + 1))
+    for n in range(min(part.block_size, 2)):
+        found[:, -n] = worst(w[..., n], peak)
+    for n in range(2, part.block_size, 2):
+        c, d = w[..., n], w[..., n + 1]
+        s1, s2, s3 = worst(c, 2 * peak), worst(d - c, peak), worst(c + d, peak)
+        found[:, n // 2] = np.hypot(s1 + s3, s1 + s2)
+    return found
 
 
 def matrix(product: Product) -> Reals:

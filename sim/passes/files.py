@@ -11,6 +11,7 @@ import numpy as np
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.files.schema import Listing, Rule
 from circulant.sim.passes.bases import TABLES, activations
 from circulant.sim.passes.layer import Arrays, Kind
@@ -41,8 +42,9 @@ def plain(value: Any) -> Any:
     match value:
         case Product():
             shifts = {"row_shifts": list(value.row_shifts)} if value.row_shifts else {}
+            approximate = {"multiplier": value.multiplier} if value.multiplier != EXACT else {}
             return {"block_size": value.block_size, "twiddle_bits": value.twiddle_bits,
-                    **{name: getattr(value, name).as_json() for name in _FORMATS}, **shifts}
+                    **{name: getattr(value, name).as_json() for name in _FORMATS}, **shifts, **approximate}
         case Format() | Window() | Pwl():
             return dict(value.as_json())
         case tuple():
@@ -76,6 +78,7 @@ def typed(rule: Rule, said: Any, arrays: Arrays, path: str) -> Any:
     if rule is PRODUCT:
         return Product(integers(arrays, f"{path}.weights", 3), integers(arrays, f"{path}.bias", 1),
                        twiddle_bits=said["twiddle_bits"], row_shifts=tuple(said.get("row_shifts", ())),
+                       multiplier=said.get("multiplier", EXACT),
                        **{name: Format.from_json(said[name]) for name in _FORMATS})
     if rule in (PWL, CANDIDATE, ACTIVATION):
         start, slope, base = (integers(arrays, f"{path}.{part}", 1) for part in TABLES)

@@ -131,7 +131,7 @@ def product(name: str, weight: Reals, bias: Reals, input: Format, output: Format
                     spectrum.frac + grid.form.frac)
     return Product(grid.quantize(spectra), bias=output.quantize(bias), weight=grid.form, input=input,
                    spectrum=spectrum, product=sums, output=output, twiddle_bits=bits.twiddle_bits,
-                   row_shifts=grid.row_shifts)
+                   row_shifts=grid.row_shifts, multiplier=bits.multiplier)
 
 
 def whole_product(name: str, weight: Reals, bias: Reals, input: Format, seen: str, peaks: Peaks, bits: Widths
@@ -152,7 +152,7 @@ def whole_product(name: str, weight: Reals, bias: Reals, input: Format, seen: st
     forms = [Format(least, frac) if least <= RULES[key][1] else no_finer(peaks.fit(RULES[key][1], tensor), frac)
              for key, tensor in (("product_bits", f"{name}.product"), ("output_bits", seen))]
     return Product(integers, bias=forms[1].quantize(bias), weight=weights, input=input, spectrum=input,
-                   product=forms[0], output=forms[1], twiddle_bits=bits.twiddle_bits)
+                   product=forms[0], output=forms[1], twiddle_bits=bits.twiddle_bits, multiplier=bits.multiplier)
 
 
 def no_finer(form: Format, frac: int) -> Format:
@@ -168,6 +168,7 @@ class Spectral:
         inputs, spectra, weights: by vector: of itself, of its spectrum, of the matrices that take it, whose block rows
             are those of all gates one behind the other.
         product: of the sums.
+        multiplier: of all of them.
     """
 
     inputs: tuple[Format, ...]
@@ -175,6 +176,7 @@ class Spectral:
     weights: tuple[WeightGrid, ...]
     product: Format
     twiddle_bits: int
+    multiplier: str
 
     def part(self, weight: Reals, bias: Reals | None, output: Format, vector: int, first: int = 0) -> Product:
         """A part with first columns (gates, p, q, k) of the matrix of a vector, and bias (gates, rows) or none.
@@ -188,7 +190,8 @@ class Spectral:
         grid = self.weights[vector].rows(slice(first * p, (first + gates) * p))
         return Product(grid.quantize(flat), bias=output.quantize(pad(rows, p * k).reshape(-1)),
                        weight=grid.form, input=self.inputs[vector], spectrum=self.spectra[vector],
-                       product=self.product, output=output, twiddle_bits=self.twiddle_bits, row_shifts=grid.row_shifts)
+                       product=self.product, output=output, twiddle_bits=self.twiddle_bits, row_shifts=grid.row_shifts,
+                       multiplier=self.multiplier)
 
 
 def spectral(name: str, peaks: Peaks, bits: Widths, sums: Sequence[str],
@@ -218,4 +221,5 @@ def spectral(name: str, peaks: Peaks, bits: Widths, sums: Sequence[str],
         exact = spectra[0].frac + weights[0].form.frac
     product = no_finer(peaks.fit_sums(bits.product, *(f"{name}.{each}.product" for each in sums),
                                       row_shifts=weights[0].row_shifts, clip=bits.product_clip), exact)
-    return Spectral(tuple(form for _, _, form in vectors), tuple(spectra), tuple(weights), product, bits.twiddle_bits)
+    return Spectral(tuple(form for _, _, form in vectors), tuple(spectra), tuple(weights), product, bits.twiddle_bits,
+                    bits.multiplier)

@@ -60,7 +60,7 @@ def product_like(rule: Product, name: str, weight: Reals, bias: Reals) -> Produc
     return Product(rule.grid.quantize(spectra(weight)),
                    bias=rule.output.quantize(pad(bias, weight.shape[0] * weight.shape[-1])), weight=rule.weight,
                    input=rule.input, spectrum=rule.spectrum, product=rule.product, output=rule.output,
-                   twiddle_bits=rule.twiddle_bits, row_shifts=rule.row_shifts)
+                   twiddle_bits=rule.twiddle_bits, row_shifts=rule.row_shifts, multiplier=rule.multiplier)
 
 
 def check_fit(name: str, numbers: Iterable[Numbers]) -> None:

@@ -35,7 +35,7 @@ WINDOW = Table({"kernel": GRID, "stride": GRID, "padding": Listing(Int(0, 1 << 1
 
 PRODUCT = Table({"block_size": Int(1, BLOCK_SIZES[-1]), "twiddle_bits": Int(0, 62),
                  **dict.fromkeys(("weight", "input", "spectrum", "product", "output"), FORMAT)},
-                {"row_shifts": Listing(Int(0, MOST_SHIFT), 1, 1 << 20)})
+                {"row_shifts": Listing(Int(0, MOST_SHIFT), 1, 1 << 20), "multiplier": Text(20)})
 
 _TABLE = {"method": Choice(METHODS), "reach": Int(-FRACTION, FRACTION), "segments": Int(1, 1 << 20),
           **dict.fromkeys(("input", "output", "slope", "base"), FORMAT)}

@@ -9,6 +9,7 @@ from circulant.hw.plan.line_cost import image_cycles
 from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, layer_multiplications, tiled, useful
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.design import LayerEntry
 from circulant.sim.figures import floor
 from circulant.sim.golden.stages import Stage
@@ -58,12 +59,12 @@ def conv_plans(layer: Conv) -> Iterator[ConvPlan]:
 
 
 def tile_plans(layer: Conv, pixels: int, *, leave: int) -> Iterator[ConvPlan]:
-    """The same in tiles, where they fit.
+    """The same in tiles, where they fit, and products are exact.
 
     Parameters:
         leave: pixels of an image that leave one by one behind the layer, or what is pooled of it.
     """
-    if not tiles_fit(layer, pixels):
+    if not tiles_fit(layer, pixels) or layer.product.multiplier != EXACT:
         return
     for rows in _shares(layer.outputs):
         for positions in _shares(layer.window.kernel[0]):

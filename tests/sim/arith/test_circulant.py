@@ -357,5 +357,5 @@ def test_a_row_with_a_shift_is_the_row_alone_in_finer_formats(product, shifts, s
 
 def test_parts_of_a_joint_product_have_the_same_row_shifts():
     first, second = make(p=2, q=1), make(p=2, q=2, bias="zero")
-    with pytest.raises(Refusal, match="row shifts of the first"):
+    with pytest.raises(Refusal, match="row shifts and multiplier of the first"):
         circulant.JointProduct((dataclasses.replace(first, row_shifts=(0, 1)), second))
