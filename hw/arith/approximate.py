@@ -65,7 +65,7 @@ def _mitchell(m: Module, a: Value, b: Value) -> Value:
 
 
 def _logarithm(m: Module, x: Value, name: str) -> tuple[Value, Value, Value, Value]:
-    """Of |x| the greatest power of two, what is left, the power's exponent, and whether it is 0."""
+    """The greatest power of two in |x|, the rest of it, the power's exponent, and whether x is 0."""
     bits = len(x)
     size, place = Signal(bits, name=f"{name}_size"), Signal(bits, name=f"{name}_place")
     m.d.comb += [size.eq(Mux(x[-1], -x, x)),

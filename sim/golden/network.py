@@ -109,7 +109,7 @@ class Network(Graph):
 
     @property
     def multiplier(self) -> str:
-        """That of the products of spectra, see `circulant.sim.arith.multiplier`."""
+        """The multiplier of the products of spectra, see `circulant.sim.arith.multiplier`."""
         return next((each.multiplier for layer in self.layers for each in layer.products.values()), EXACT)
 
     @property

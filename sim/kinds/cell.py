@@ -254,7 +254,7 @@ def formats_like(rule: RecurrentLayer) -> Spectral:
     parts, first = rule.gates.parts, rule.gates.parts[0]
     return Spectral(tuple(part.input for part in parts), tuple(part.spectrum for part in parts),
                     tuple(grid_of(rule, role) for role in ("input_product", "recurrent_product")), first.product,
-                    first.twiddle_bits, first.multiplier)
+                    twiddle_bits=first.twiddle_bits, multiplier=first.multiplier)
 
 
 def check_like(rule: RecurrentLayer, layer: FloatCell, gates: slice = slice(None)) -> None:

@@ -221,5 +221,5 @@ def spectral(name: str, peaks: Peaks, bits: Widths, sums: Sequence[str],
         exact = spectra[0].frac + weights[0].form.frac
     product = no_finer(peaks.fit_sums(bits.product, *(f"{name}.{each}.product" for each in sums),
                                       row_shifts=weights[0].row_shifts, clip=bits.product_clip), exact)
-    return Spectral(tuple(form for _, _, form in vectors), tuple(spectra), tuple(weights), product, bits.twiddle_bits,
-                    bits.multiplier)
+    return Spectral(tuple(form for _, _, form in vectors), tuple(spectra), tuple(weights), product,
+                    twiddle_bits=bits.twiddle_bits, multiplier=bits.multiplier)
