@@ -184,7 +184,9 @@ def spread(values: Iterable[float], scale: float = 1, sign: str = "") -> str:
 
 def _orderings(found: Mapping[str, Any]) -> list[str]:
     """E-RNN's statements about block sizes and cells, beside what was measured."""
-    lines = [line for units in UNITS for line in _later_layers(found, units)] + _cells(found)
+    later = [said for units in UNITS for said in _later_layers(found, units)]
+    lines = ["- Larger blocks in the later layer hurt less: the error rate with k = 16 in layer 0 and 4 in layer 1, "
+             f"less the reverse, in points: {', '.join(later)}."] * bool(later) + _cells(found)
     return ["## Orderings of E-RNN", "", *lines, ""] if lines else []
 
 
@@ -192,9 +194,7 @@ def _later_layers(found: Mapping[str, Any], units: str) -> Iterator[str]:
     for cell in ("gru", "lstm"):
         entries = found.get(f"speech-{cell}{units}", {})
         if gains := _apart(*(entries.get(label, {}).get("scores", {}) for label in ("k16-4", "k4-16"))):
-            yield (f"- Larger blocks in the later layer hurt less (`speech-{cell}{units}`): the error rate with k = 16 "
-                   f"in layer 0 and 4 in layer 1, less the reverse, is {spread(gains, 100, '+')} points over "
-                   f"{_seeds(gains)}: {_verdict(gains)}.")
+            yield f"`speech-{cell}{units}` {spread(gains, 100, '+')} ({_seeds(gains)}: {_verdict(gains)})"
 
 
 def _cells(found: Mapping[str, Any]) -> list[str]:
@@ -222,9 +222,9 @@ def _seeds(values: list[float]) -> str:
 def _verdict(gains: list[float]) -> str:
     """Confirmed or refuted where the mean is beyond two standard errors."""
     if len(gains) < 2:
-        return "one seed, so no more than a hint"
+        return "no more than a hint"
     if abs(mean(gains)) <= 2 * stdev(gains) / len(gains) ** 0.5:
-        return "undecided, it is within two standard errors"
+        return "undecided, within two standard errors"
     return "confirmed" if mean(gains) > 0 else "refuted"
 
 

@@ -394,10 +394,10 @@ def brief(experiment: Experiment) -> str:
 
 def reference() -> str:
     """Every key with type, default and legal values, as the Markdown tables of docs/experiment.md."""
-    parts = []
+    parts, each = [], "or a table from matrix name to such a number"
     for word, table in _BY_NAME.items():
         rows = "".join(f"| `{word}.{name}` | {rule.doc} | {rule.rule(kind)} | `{json.dumps(default)}` |\n"
-                       for name, (rule, kind, default) in keys(table).items())
+                       for name, (rule, kind, default) in keys(table).items()).replace(each, "or by matrix")
         parts.append(f"### [{word}]\n\n{table.__doc__}\n\n"
                      f"| key | meaning | legal values | default |\n|---|---|---|---|\n{rows}")
     return "\n".join(parts)

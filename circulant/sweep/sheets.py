@@ -128,13 +128,11 @@ def _notes(rows: Rows) -> str:
     metrics = sorted({words(str(row["metric"])) for row in rows if row.get("metric")})
     where = {"plan": "predicted exactly from the schedule", "verilog": "predicted exactly from the schedule, and the "
              "multipliers counted in the Verilog", "simulate": "measured under Verilator"}[rows[0]["measure"]]
-    return (f"*float*, *circulant* and *quantized* are the {' or '.join(metrics) or 'metric'} of the dense baseline, "
-            "of the block-circulant network in float, and of its golden model in integers, each on the whole test "
-            "split, or on the training samples that data.held_out takes in its place. *w* and *a* are the bits of "
-            "weights and activations; *weight bits* is what the weight memories "
-            f"hold. *cycles* are those from step to step, {where}; *floor* is ⌈multiplications / multipliers⌉.\n\n"
-            "*front* marks the points that no other one of the experiment beats: in weight bits (*memory*), and in "
-            f"cycles × multipliers (*work*).{_of_seeds(rows)}\n")
+    return (f"*float*, *circulant*, *quantized*: {' or '.join(metrics) or 'metric'} of the dense baseline, of the "
+            "block-circulant network in float and in integers, on the test split, or what data.held_out takes in its "
+            f"place. *w*, *a*: bits of weights and activations. *cycles* from step to step are {where}; *floor* is "
+            "⌈multiplications / multipliers⌉.\n\n*front* marks the points that no other one of the experiment beats, "
+            f"in weight bits (*memory*) or in cycles × multipliers (*work*).{_of_seeds(rows)}\n")
 
 
 def _of_seeds(rows: Rows) -> str:

@@ -160,7 +160,7 @@ def test_an_error_rate_is_lost_upwards(tmp_path):
     reached = {label: [check["reached"] for check in entry["target"]] for label, entry in found.items()}
     assert reached == {"start": [True], "k8": [True], "k16": [False], "k4-16": [], "k16-4": []}
     said = results.document({"speech-gru": found})
-    assert "less the reverse, is +1.00 points over one seed: one seed, so no more than a hint" in said
+    assert "less the reverse, in points: `speech-gru` +1.00 (one seed: no more than a hint).\n" in said
 
 
 def test_rows_are_compared_by_the_seeds_that_both_have(tmp_path):
