@@ -8,8 +8,9 @@ import click
 from circulant.arguments import JSON, RUNS, say
 from circulant.completion import device_names
 from circulant.exits import WRONG
-from circulant.experiment import DEFAULT, Chips, Hardware
+from circulant.experiment import DEFAULT
 from circulant.extras import extras
+from circulant.hardware import Chips, Hardware
 from circulant.run.divided import check, closing, divide
 from circulant.sim.chips import FOLDER
 from circulant.sim.golden.network import Network

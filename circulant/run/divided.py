@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from circulant.boards.device import device, fits
-from circulant.experiment import Chips
+from circulant.hardware import Chips
 from circulant.run.run_folder import Run
 from circulant.sim import design
 from circulant.sim.chips import FOLDER, SYSTEM, Partition, chips_of, drawn, partition_of, roughened

@@ -2,7 +2,8 @@
 from typing import Any
 
 from circulant.boards.device import device
-from circulant.experiment import Experiment, Hardware
+from circulant.experiment import Experiment
+from circulant.hardware import Hardware
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import keys

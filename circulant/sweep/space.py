@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from circulant.experiment import Experiment, Hardware, Quantization, Training, load
+from circulant.experiment import Experiment, Quantization, Training, load
 from circulant.experiment import shipped as experiments
+from circulant.hardware import Hardware
 from circulant.sim.files.schema import shown
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.settings import keys, title

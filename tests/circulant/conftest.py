@@ -5,7 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from circulant.experiment import Experiment, Hardware
+from circulant.experiment import Experiment
+from circulant.hardware import Hardware
 from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.error.ranges import analyse

@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from circulant.experiment import Experiment, Hardware
+from circulant.experiment import Experiment
+from circulant.hardware import Hardware
 from circulant.hw import generate
 from circulant.run.integrity import design_hash
 from circulant.run.run_folder import Run, record

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from circulant import experiment
-from circulant.experiment import Board, Experiment, Hardware, Quantization, Training, load, parse, save
+from circulant.experiment import Board, Experiment, Quantization, Training, load, parse, save
+from circulant.hardware import Hardware
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import keys
 from circulant.training.settings import CompressionSettings, ModelSettings, TrainingSettings

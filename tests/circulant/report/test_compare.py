@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from circulant.experiment import Experiment, Hardware
+from circulant.experiment import Experiment
+from circulant.hardware import Hardware
 from circulant.report.compare import differences, doubt, lines
 from circulant.report.report import collect
 from circulant.run.run_folder import Run

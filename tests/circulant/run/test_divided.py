@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from circulant.experiment import Experiment, Hardware, Simulation, parse
+from circulant.experiment import Experiment, Simulation, parse
+from circulant.hardware import Hardware
 from circulant.report import report
 from circulant.run import steps
 from circulant.run.divided import partitioned

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from circulant import hw
-from circulant.experiment import Experiment, Hardware
+from circulant.experiment import Experiment
+from circulant.hardware import Hardware
 from circulant.hw.reload_words import writes_for
 from circulant.run.integrity import design_hash
 from circulant.run.reload import reload

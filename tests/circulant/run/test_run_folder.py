@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from circulant.experiment import Experiment, Hardware, Quantization, Simulation, Training, load
+from circulant.experiment import Experiment, Quantization, Simulation, Training, load
+from circulant.hardware import Hardware
 from circulant.run.run_folder import BRANCHES, STEPS, Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal

@@ -3,7 +3,8 @@ import re
 
 import pytest
 
-from circulant.experiment import Board, Experiment, Hardware
+from circulant.experiment import Board, Experiment
+from circulant.hardware import Hardware
 from circulant.run.sizing import clock, family, latency, levels
 from circulant.sim.refusal import Refusal
 
