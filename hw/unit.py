@@ -24,8 +24,8 @@ from circulant.sim.golden.stages import INPUT, Stage, Stages, flows
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow
 
-__all__ = ["FLYING", "SLACK", "Site", "Timed", "Unit", "chain", "heeds_marks", "inputs", "loadable", "placed",
-           "unelaborated", "unit", "wired"]
+__all__ = ["FLYING", "SLACK", "Site", "Timed", "Unit", "WithoutImages", "chain", "heeds_marks", "inputs", "loadable",
+           "placed", "unelaborated", "unit", "wired"]
 
 
 MOST = 1 << 22
@@ -99,6 +99,14 @@ class Unit(Protocol):
     @property
     def images(self) -> list[Image]:
         """Memories with given contents."""
+
+
+class WithoutImages:
+    """Unit none of whose memories has given contents."""
+
+    @property
+    def images(self) -> list[Image]:
+        return []
 
 
 @runtime_checkable

@@ -6,12 +6,11 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import StreamPlan
-from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import block
-from circulant.hw.unit import Site, loadable, unit
+from circulant.hw.unit import Site, WithoutImages, loadable, unit
 from circulant.sim.kinds.argmax import Argmax
 
 __all__ = ["ArgmaxLayer", "argmax_latency"]
@@ -22,7 +21,7 @@ def argmax_latency(k: int) -> int:
     return ceil_log2(k) + 1
 
 
-class ArgmaxLayer(wiring.Component):
+class ArgmaxLayer(WithoutImages, wiring.Component):
     """Vectors in, places of their largest value out; equals `sim.kinds.argmax.Argmax`. Takes a block in each
     cycle.
 
@@ -50,10 +49,6 @@ class ArgmaxLayer(wiring.Component):
     @property
     def parts(self) -> Parts:
         return Parts()
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

@@ -16,7 +16,6 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
-from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.held import Held, held_memory
 from circulant.hw.layers.joins import waiting
@@ -24,7 +23,7 @@ from circulant.hw.plan.passes import Ladder, ladder
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, WithoutImages, unit
 from circulant.sim.kinds.repeat import Repeat
 
 __all__ = ["RepeatLayer"]
@@ -36,7 +35,7 @@ LENGTHS = 4
 """Sequences that have ended while an earlier one is still repeated."""
 
 
-class RepeatLayer(wiring.Component):
+class RepeatLayer(WithoutImages, wiring.Component):
     """Steps and vectors in, the vectors as often as there were steps out; equals `sim.kinds.repeat.Repeat`.
 
     Parameters:
@@ -64,10 +63,6 @@ class RepeatLayer(wiring.Component):
     def inputs(self) -> list[stream.Interface]:
         """The streams of its sources."""
         return [self.i_0, self.i_1]
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     @property
     def parts(self) -> Parts:

@@ -5,20 +5,19 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import StreamPlan
-from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.passes import Ladder, ladder
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, block, connect
 from circulant.hw.stream.reverse import Reverse as Turned
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, WithoutImages, unit
 from circulant.sim.kinds.reverse import Reverse
 from circulant.sim.refusal import Refusal
 
 __all__ = ["ReverseLayer"]
 
 
-class ReverseLayer(wiring.Component):
+class ReverseLayer(WithoutImages, wiring.Component):
     """Sequences in, the same in the opposite order out; equals `sim.kinds.reverse.Reverse`. A block in each cycle.
 
     Parameters:
@@ -38,10 +37,6 @@ class ReverseLayer(wiring.Component):
     @property
     def parts(self) -> Parts:
         return Parts([Memory(1, self._width, 2 * self._steps * self._blocks)])
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

@@ -5,12 +5,11 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
-from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import QUEUE, Queue, block, connect
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, WithoutImages, unit
 from circulant.sim.kinds.slice import Slice
 
 __all__ = ["Cut", "SliceLayer"]
@@ -42,7 +41,7 @@ class Cut:
         return [*range(self.first, self.behind), self.blocks - 1 + self.both]
 
 
-class SliceLayer(wiring.Component):
+class SliceLayer(WithoutImages, wiring.Component):
     """Vectors in, a range of each out; equals `sim.kinds.slice.Slice`. A block is taken in each cycle.
 
     The last block of a range leaves with the last one of the vector, which is marked where the sequence ends.
@@ -67,10 +66,6 @@ class SliceLayer(wiring.Component):
     @property
     def parts(self) -> Parts:
         return Parts([queue_memory(self._queue)])
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

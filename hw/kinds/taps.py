@@ -11,13 +11,12 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
-from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.latency import kept_back, leaving_to
 from circulant.hw.plan.passes import Ladder, ladder
 from circulant.hw.plan.stream_plan import stream_plan, without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, WithoutImages, unit
 from circulant.sim.kinds.taps import Taps
 from circulant.sim.refusal import Refusal
 
@@ -30,7 +29,7 @@ WIDEST = 64
 """Values of a block at the most, where what lies behind asks for none."""
 
 
-class TapsLayer(wiring.Component):
+class TapsLayer(WithoutImages, wiring.Component):
     """Steps in, all taps of each out, the oldest first; equals `sim.kinds.taps.Taps`. A block leaves in each cycle.
 
     Parameters:
@@ -60,10 +59,6 @@ class TapsLayer(wiring.Component):
     @property
     def parts(self) -> Parts:
         return Parts([Memory(1, self._k * self._layer.output_format.width, self._depth), queue_memory(self._queue)])
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

@@ -12,10 +12,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts
-from circulant.hw.emit.image import Image
 from circulant.hw.stream.pipeline import block
 from circulant.hw.stream.storage import DeepQueue
-from circulant.hw.unit import FLYING, SLACK
+from circulant.hw.unit import FLYING, SLACK, WithoutImages
 from circulant.sim.kinds.blend import Blend
 from circulant.sim.kinds.concat import Concat
 from circulant.sim.kinds.elementwise import Elementwise
@@ -32,7 +31,7 @@ def waiting(beats: int, beside: int) -> int:
     return (2 + FLYING * beside) * beats + SLACK * beside + DeepQueue.latency
 
 
-class JoinLayer(wiring.Component):
+class JoinLayer(WithoutImages, wiring.Component):
     """Several streams in, one out; each waits in a queue of its own.
 
     Parameters:
@@ -57,10 +56,6 @@ class JoinLayer(wiring.Component):
     def inputs(self) -> list[stream.Interface]:
         """The streams of its sources."""
         return [getattr(self, f"i_{n}") for n in range(len(self.depths))]
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     @property
     def widths(self) -> list[int]:

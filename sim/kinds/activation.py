@@ -46,10 +46,7 @@ class Activation(SameSize, GoldenLayer):
         return self.table.output
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
-        y = self.table(x)
-        if record is not None:
-            record.values(f"{self.name}.y", y, self.output_format)
-        return y
+        return self.finished(self.table(x), record)
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,10 +43,7 @@ class Argmax(OverVectors, GoldenLayer):
         return Format(1 + (self.inputs - 1).bit_length(), 0)
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
-        y = np.argmax(x, axis=-1, keepdims=True).astype(np.int64)
-        if record is not None:
-            record.values(f"{self.name}.y", y, self.output_format)
-        return y
+        return self.finished(np.argmax(x, axis=-1, keepdims=True).astype(np.int64), record)
 
 
 KIND = Kind(Argmax, None, {"input_format": FORMAT})

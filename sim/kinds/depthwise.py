@@ -81,11 +81,7 @@ class Depthwise(_Shape, GoldenLayer):
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         y = saturate(round_shift(self.summed(x, self.weights), self.rounding) + self.bias, self.output_format.width)
-        if self.relu:
-            y = np.maximum(y, 0)
-        if record is not None:
-            record.values(f"{self.name}.y", y, self.output_format)
-        return np.asarray(y)
+        return self.finished(y, record)
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,12 +115,7 @@ class Elementwise(Places, GoldenLayer):
 
     def __call__(self, values: Sequence[Integers], record: Recorder | None = None) -> Integers:
         exact = self.combined([side << shift for side, shift in zip(values, self.shifts, strict=True)])
-        y = requantize(np.asarray(exact), self.frac, self.output_format)
-        if self.relu:
-            y = np.maximum(y, 0)
-        if record is not None:
-            record.values(f"{self.name}.y", y, self.output_format)
-        return np.asarray(y)
+        return self.finished(requantize(np.asarray(exact), self.frac, self.output_format), record)
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,10 +87,7 @@ class OverTime(_Shape, GoldenLayer):
 
     def __call__(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
         seen = np.ones(x.shape[:2], bool) if lengths is None else valid(lengths, x.shape[1])
-        y = self._finished(*self._steps(x, seen, *self.initial(len(x))))
-        if record is not None:
-            record.values(f"{self.name}.y", y, self.output_format)
-        return y
+        return self.finished(self._finished(*self._steps(x, seen, *self.initial(len(x)))), record)
 
     def initial(self, count: int) -> tuple[Integers, Integers]:
         """The state that ``count`` sequences start from: greatest values or sums (N, inputs), steps counted (N, 1)."""

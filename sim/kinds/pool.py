@@ -84,9 +84,7 @@ class Pool(Windowed, SameSize, GoldenLayer):
         if self.mode == "average":
             factor, bits = reciprocal(self.window.positions)
             y = requantize(y * factor, self.input_format.frac + bits, self.output_format)
-        if record is not None:
-            record.values(f"{self.name}.y", y, self.output_format)
-        return y
+        return self.finished(y, record)
 
 
 @dataclass(frozen=True, eq=False)

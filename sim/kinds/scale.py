@@ -62,11 +62,7 @@ class Scale(SameSize, GoldenLayer):
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         y = saturate(round_shift(x * self.scale, self.rounding) + self.shift, self.output_format.width)
-        if self.relu:
-            y = np.maximum(y, 0)
-        if record is not None:
-            record.values(f"{self.name}.y", y, self.output_format)
-        return np.asarray(y)
+        return self.finished(y, record)
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,10 +52,7 @@ class Scan(_Steps, GoldenLayer):
     output_format: Format
 
     def __call__(self, x: Any, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
-        y = self._masked(x, np.int64, lengths)
-        if record is not None:
-            record.values(f"{self.name}.y", y, self.output_format)
-        return np.asarray(y)
+        return self.finished(self._masked(x, np.int64, lengths), record)
 
     def initial(self, count: int) -> Integers:
         """The state (N, inputs) that ``count`` sequences start from."""

@@ -53,6 +53,13 @@ class GoldenLayer(Layer):
     def __call__(self, x: Any, record: Any = None) -> Integers:
         """The integers that it gives."""
 
+    def finished(self, y: Any, record: Any = None) -> Integers:
+        """The values y of its output format, those below zero as zero where it has a ReLU, shown to a recorder."""
+        y = np.maximum(y, 0) if self.relu else np.asarray(y)
+        if record is not None:
+            record.values(f"{self.name}.y", y, self.output_format)
+        return y
+
     def initial(self, count: int) -> Any:
         """The state that ``count`` sequences start from; None where nothing is kept."""
         return None

@@ -12,20 +12,19 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
-from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.over_time.divider import Divider, quotient_bits, sums
 from circulant.hw.plan.latency import held_up, leaving
 from circulant.hw.plan.passes import Ladder, ladder
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, QUEUE, Queue, block, connect
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, WithoutImages, unit
 from circulant.sim.kinds.over_time import COUNT_BITS, STEPS, OverTime
 
 __all__ = ["OverTimeLayer"]
 
 
-class OverTimeLayer(wiring.Component):
+class OverTimeLayer(WithoutImages, wiring.Component):
     """Sequences in, vectors out; equals `sim.kinds.over_time.OverTime`. Takes a block in each cycle, but for
     those in which a sequence's vector is read.
 
@@ -52,10 +51,6 @@ class OverTimeLayer(wiring.Component):
     @property
     def parts(self) -> Parts:
         return Parts([Memory(1, self._kept.size, self._depth, asynchronous=True), queue_memory(self._queue)])
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     @property
     def _depth(self) -> int:

@@ -9,14 +9,13 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import StreamPlan
-from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.pool.window_pool import WindowPoolLayer, joined, rounded
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan, without_multipliers
 from circulant.hw.stream.pipeline import Queue, block
 from circulant.hw.stream.storage import Accumulators
 from circulant.hw.stream.width_converter import serialize
-from circulant.hw.unit import Site, heeds_marks, unit
+from circulant.hw.unit import Site, WithoutImages, heeds_marks, unit
 from circulant.sim.kinds.pool import Pool
 
 __all__ = ["PoolLayer", "side_by_side"]
@@ -32,7 +31,7 @@ def side_by_side(layer: Pool) -> bool:
     return not any(window.padding) and (not overlaps or layer.output_grid == (1, 1))
 
 
-class PoolLayer(wiring.Component):
+class PoolLayer(WithoutImages, wiring.Component):
     """Images in, smaller images out; equals `sim.kinds.pool.Pool`. Takes a block in each cycle.
 
     Parameters:
@@ -79,10 +78,6 @@ class PoolLayer(wiring.Component):
         """Cycles from a block of the last pixel of a window to what leaves: it waits one, then the queue. Pixels side
         by side have a queue before, too."""
         return 1 + Queue.latency * (1 + (self._pixels > 1))
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

@@ -14,10 +14,10 @@ from circulant.hw.arith.fixed import constant_product, requantize
 from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.line_shape import Walk
 from circulant.hw.array.parts import Parts, queue_memory
-from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
+from circulant.hw.unit import WithoutImages
 from circulant.sim.kinds.depthwise import Depthwise
 from circulant.sim.kinds.pool import Pool, reciprocal
 
@@ -147,7 +147,7 @@ def flipped(value: Value) -> Value:
     return (value ^ (1 << len(value) - 1))[:len(value)].as_signed()
 
 
-class WindowPoolLayer(wiring.Component):
+class WindowPoolLayer(WithoutImages, wiring.Component):
     """Images in, images out; equals `sim.kinds.pool.Pool`. A block of an output pixel in each cycle.
 
     Parameters:
@@ -180,10 +180,6 @@ class WindowPoolLayer(wiring.Component):
     @property
     def parts(self) -> Parts:
         return Parts([self._lines.memory, queue_memory(self._queue)])
-
-    @property
-    def images(self) -> list[Image]:
-        return []
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
