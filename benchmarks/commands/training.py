@@ -3,7 +3,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import alternatives, campaign, defaults, digits, faults, golden, results
+from benchmarks import alternatives, campaign, defaults, digits, faults, results
 from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
@@ -14,7 +14,6 @@ FAULTS = ("blocks", "columns", "noise", "protection", "voltage", "registers", "c
 
 main.add_command(campaign.command)
 add("digits", digits.measure, "The main job, from torch to Verilator.")
-add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
 
 
 @main.command("defaults", epilog="Example: python -m benchmarks defaults --seeds 1 --epochs 8 --json -")

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import digits, golden
+from benchmarks import digits
 from benchmarks.commands import main
-from circulant.sim.refusal import Refusal
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -92,15 +91,3 @@ def test_the_benchmarks_name_themselves():
     done = CliRunner().invoke(main, ["digit"])
     assert done.exit_code == 2
     assert "No such command 'digit'" in done.stderr and "digits" in done.stderr
-
-
-def test_the_benchmark_of_the_golden_model(monkeypatch):
-    monkeypatch.setattr(golden, "SEQUENCES", 40)
-    monkeypatch.setattr(golden, "REPEATS", 1)
-    figures = golden.measure()
-    assert figures["gru64_sequences_per_s"] > 100
-    assert figures["gru64_c_sequences_per_s"] > 100
-    assert all(value.endswith(" sequences/s") for value in figures["table"].values())
-    with pytest.raises(Refusal, match=r"^The benchmark golden has no experiment whose keys could be set, not a=1, b=2; "
-                                      r"leave out --set$"):
-        golden.measure(("a=1", "b=2"))
