@@ -14,6 +14,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
 from circulant.report.plots import COLORS, INK, png, style
+from circulant.sim.document import Document
 
 __all__ = ["COMPARISONS", "KEPT", "collect", "draw", "table"]
 
@@ -29,7 +30,7 @@ PLACES = [(x, y) for y in (0, 8, -8) for x in (6, -6)]
 """Where a name may stand, in points from its own."""
 
 
-def collect(name: str) -> dict[str, Any]:
+def collect(name: str) -> Document:
     """Figures of all rows of a comparison in the order of `KEPT`: errors in percent by seed, costs, rates."""
     rows: dict[str, Any] = {}
     with KEPT.open(encoding="utf-8", newline="") as file:

@@ -25,6 +25,7 @@ from circulant.boards.asic.simulation import simulated
 from circulant.hw import generate
 from circulant.hw.planner import each_step
 from circulant.sim import artifact, design
+from circulant.sim.document import Document
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.golden.network import Network
 from circulant.sim.passes.bases import matrices
@@ -49,7 +50,7 @@ MULTIPLIERS = {"lenet5": 342}
 
 def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept: Path, samples: int = 2,
             levels: int | None = None, gated: bool = True, timed: bool = True, simulator: str | None = None,
-            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            note: Callable[[str], None] = lambda text: None) -> Document:
     """Figures of designs in libraries.
 
     Parameters:
@@ -84,7 +85,7 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
 
 
 def of_design(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int, timed: bool = True,
-              simulator: str | None = None, note: Callable[[str], None], mhz: float = 0.0) -> dict[str, Any]:
+              simulator: str | None = None, note: Callable[[str], None], mhz: float = 0.0) -> Document:
     """The figures of a design in a library at a clock, else at that of the library: those of an earlier call where
     nothing has changed since."""
     found, entry = library((each,))
@@ -109,7 +110,7 @@ def of_design(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: 
     return _simulated(file, found_now, out, vectors, samples=samples, simulator=simulator)
 
 
-def _shipped(wanted: str) -> dict[str, Any] | None:
+def _shipped(wanted: str) -> Document | None:
     """The figures of `MEASURED` with a key."""
     if MEASURED.is_file():
         for found in json.loads(MEASURED.read_text())["designs"].values():
@@ -120,7 +121,7 @@ def _shipped(wanted: str) -> dict[str, Any] | None:
 
 
 def _simulated(file: Path, measured: dict[str, Any], out: Path, vectors: Vectors, *, samples: int, simulator: str | None
-               ) -> dict[str, Any]:
+               ) -> Document:
     """The figures, with what a simulator found in the netlist, now or before."""
     figures: dict[str, Any] = measured["figures"]
     if simulator and figures.get("simulated", {}).get("simulator") != simulator:
@@ -129,7 +130,7 @@ def _simulated(file: Path, measured: dict[str, Any], out: Path, vectors: Vectors
     return figures
 
 
-def design_figures(out: Path) -> dict[str, Any]:
+def design_figures(out: Path) -> Document:
     """The figures of a netlist whose clock was missed, which are kept all the same."""
     found: dict[str, Any] = artifact.read_json(out / FILE, KIND, VERSION)
     return found

@@ -15,6 +15,7 @@ from circulant.estimate.networks import untrained
 from circulant.experiment import load
 from circulant.hw import generate
 from circulant.run.sizing import options
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 
 __all__ = ["DESIGNS", "Placed", "measure"]
@@ -53,7 +54,7 @@ SHORT = {"dsp": "dsps", "bram": "block_rams", "lut": "luts", "ff": "flip_flops"}
 """Names of resources in the figures, and elsewhere."""
 
 
-def measure(names: Sequence[str] = (), *, runs: str = "") -> dict[str, Any]:
+def measure(names: Sequence[str] = (), *, runs: str = "") -> Document:
     """Figures, and a table.
 
     Parameters:

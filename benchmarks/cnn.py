@@ -16,6 +16,7 @@ from circulant.hw.planner import repeats
 from circulant.run.run_folder import Run, require
 from circulant.run.steps import network_of, vectors_of
 from circulant.sim.cosim import verify
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
 from circulant.training import assign
@@ -95,7 +96,7 @@ def _of_run(folder: Path) -> tuple[Network, Vectors, np.ndarray]:
 
 
 def measure(*, model: str, run: str | None, multipliers: int, images: int, epochs: int, subset: int, calibration: int,
-            weights: str | None, tested: int, seed: int) -> dict[str, Any]:
+            weights: str | None, tested: int, seed: int) -> Document:
     """The figures of a network over images.
 
     Parameters:

@@ -13,6 +13,7 @@ from torch import nn
 
 import circulant
 from benchmarks.resume import Record
+from circulant.sim.document import Document
 from circulant.training.loop.notes import guess
 from circulant.training.models.sequences import SequenceClassifier
 from circulant.training.settings import TrainingSettings
@@ -98,7 +99,7 @@ def _trained(name: str, way: str, seed: int, epochs: int) -> dict[str, Any]:
 
 
 def measure(*, seeds: int = 3, epochs: int = EPOCHS, sets: tuple[str, ...] = tuple(SETS), kept: Path | None = KEPT,
-            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            note: Callable[[str], None] = lambda text: None) -> Document:
     """Scores of both ways on every set, and points lost against the dense network of the same seed.
 
     Parameters:

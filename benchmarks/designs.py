@@ -20,6 +20,7 @@ from benchmarks.rnn import layer
 from circulant import training
 from circulant.hw import generate
 from circulant.hw.emit import amaranth_patches
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
@@ -97,7 +98,7 @@ def of_shape(name: str, shape: Shape) -> Network:
 
 
 def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3, plain: bool = False,
-            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            note: Callable[[str], None] = lambda text: None) -> Document:
     """Hashes of designs, and seconds that each takes to generate.
 
     ``seconds_generate`` is the median of some repetitions by the clock on the wall, ``seconds_cpu`` the least of them

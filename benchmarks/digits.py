@@ -13,11 +13,12 @@ from circulant.progress import Bars
 from circulant.report import report as reports
 from circulant.run import steps
 from circulant.run.run_folder import Run
+from circulant.sim.document import Document
 
 __all__ = ["measure", "table"]
 
 
-def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
+def measure(overrides: tuple[str, ...] = ()) -> Document:
     """Run all five steps in a temporary folder, the Verilator build included: the report's figures, and a table."""
     with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
         os.environ["CIRCULANT_CACHE"] = str(Path(folder) / "cache")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.graphs import graph
+from circulant.sim.document import Document
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.decay import FloatDecay
@@ -117,7 +118,7 @@ def draw_graph(seed: int, *, samples: int = 6) -> Drawn:
     return Drawn("graph", model, data, widths, multipliers=int(rng.choice([1, 40, 300])), streams=1, argmax=False)
 
 
-def bit_widths(rng: np.random.Generator) -> dict[str, Any]:
+def bit_widths(rng: np.random.Generator) -> Document:
     """Bit widths, some of which contradict each other, and how activations are computed."""
     return {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
             "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19)),

@@ -23,6 +23,7 @@ from circulant.boards.placement import place
 from circulant.hw import Design, generate
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 
 __all__ = ["fit", "measure"]
@@ -45,7 +46,7 @@ NAMES = ("dsps", "block_rams", "luts", "flip_flops")
 
 
 def measure(*, logic: Path = LOGIC, routes: bool = True, kept: Path | None = None, mhz: float = 120.0,
-            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            note: Callable[[str], None] = lambda text: None) -> Document:
     """Rows of figures, errors by family, and a table.
 
     Parameters:
@@ -88,7 +89,7 @@ def _estimates(row: dict[str, Any], family: str) -> dict[str, float]:
             "flip_flops": demand.flip_flops.count}
 
 
-def _errors(rows: list[dict[str, Any]], family: str) -> dict[str, Any]:
+def _errors(rows: list[dict[str, Any]], family: str) -> Document:
     return {"designs": len(rows)} | {name: _spread(
         [row["estimated"][family][name] / row["found"][family][name] - 1 for row in rows
          if row["found"][family][name]]) for name in NAMES}

@@ -19,6 +19,7 @@ from circulant.run import steps
 from circulant.run.run_folder import STEPS, Run
 from circulant.run.sizing import options
 from circulant.sim.arith.codes import Code
+from circulant.sim.document import Document
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.golden.network import Network
 
@@ -199,7 +200,7 @@ def _every_flip() -> dict[str, int]:
     return found
 
 
-def measure(runs: int, parts: tuple[str, ...]) -> dict[str, Any]:
+def measure(runs: int, parts: tuple[str, ...]) -> Document:
     """The figures of docs/faults.md.
 
     Parameters:

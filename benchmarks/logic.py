@@ -16,6 +16,7 @@ from benchmarks.synthesis import POINTS, Point, counts, foretold, network, occup
 from circulant.boards.synthesis import synthesize
 from circulant.hw import Design, generate
 from circulant.hw.plan.families import FAMILIES
+from circulant.sim.document import Document
 from circulant.sim.quantize.quantize import quantize
 
 __all__ = ["FITTED", "LOGIC", "OWN", "SHARED", "designs", "fit", "fitted", "image", "measure", "of_family"]
@@ -97,7 +98,7 @@ def image(seed: int) -> Design:
 
 
 def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, only: tuple[str, ...] = (),
-            kept: Path | None = None, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            kept: Path | None = None, note: Callable[[str], None] = lambda text: None) -> Document:
     """Rows of figures, and a table. Yosys takes half a minute to some minutes for each.
 
     Parameters:
@@ -122,20 +123,20 @@ def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, only: tuple
                                             for row in rows for family in row["found"]}, "designs": rows}
 
 
-def _of_others(row: dict[str, Any], families: tuple[str, ...]) -> dict[str, Any]:
+def _of_others(row: dict[str, Any], families: tuple[str, ...]) -> Document:
     """A row without the figures of some families."""
     return row | {"fitted": [each for each in row["fitted"] if each not in families],
                   "found": {family: each for family, each in row["found"].items() if family not in families}}
 
 
-def _joined(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+def _joined(old: dict[str, Any] | None, new: dict[str, Any]) -> Document:
     """A row with the figures of an earlier one of the same circuit."""
     if old is None or old["resources"] != new["resources"]:
         return new
     return new | {"fitted": old["fitted"] + new["fitted"], "found": old["found"] | new["found"]}
 
 
-def _row(key: int | str, title: str, design: Design, families: tuple[str, ...]) -> dict[str, Any]:
+def _row(key: int | str, title: str, design: Design, families: tuple[str, ...]) -> Document:
     with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
         folder = design.write(Path(temporary) / "design")
         made = {family: synthesize(folder, family) for family in families}

@@ -18,6 +18,7 @@ from circulant.hw.array.plans import sharings
 from circulant.hw.design import Design
 from circulant.sim.cosim import SimulationError, verify
 from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
@@ -168,7 +169,7 @@ def trial(seed: int) -> Trial:
                  arrays="shared" if sharings(design.plans) else "own", planned=said, estimated=about, measured=measured)
 
 
-def _told(seed: int) -> dict[str, Any]:
+def _told(seed: int) -> Document:
     return asdict(trial(seed))
 
 

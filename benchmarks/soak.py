@@ -18,6 +18,7 @@ from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import PULSES, Run
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import planned, span
+from circulant.sim.document import Document
 from circulant.sim.exercise import exercise
 
 __all__ = ["SOAKED", "measure"]
@@ -112,7 +113,7 @@ class Soaked:
         self.cycles += outcome.cycles
         self.first = self.first or str(found.first or "")
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Document:
         return {name: getattr(self, name) for name in ("words", "mismatches", "first", "cycles", "rounds", "resets",
                                                        "exchanges", "seconds")} | {"coverage": self.coverage.as_json()}
 

@@ -22,6 +22,7 @@ from circulant.hw.planner import layer_multiplications, plan
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.cosim import verify
+from circulant.sim.document import Document
 from circulant.sim.figures import floor
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.gru import FloatGru
@@ -142,7 +143,7 @@ def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective:
 
 
 def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str, streams: int,
-           beat_blocks: int, steps: int) -> dict[str, Any]:
+           beat_blocks: int, steps: int) -> Document:
     made = network(shape, block)
     chosen: dict[str, Any] = {"levels": levels, "objective": objective, "streams": streams,
                               "beat_blocks": beat_blocks}

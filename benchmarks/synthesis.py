@@ -23,6 +23,7 @@ from circulant.hw.plan.layer_plan import LayerPlan
 from circulant.hw.planner import plan
 from circulant.hw.resources import parts, predict
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.gru import FloatGru
 from circulant.sim.kinds.linear import FloatLinear
@@ -126,7 +127,7 @@ def _layer(point: Point, rng: np.random.Generator) -> FloatLinear | FloatLstm | 
     return made
 
 
-def measure(points: list[Point], *, levels: bool, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+def measure(points: list[Point], *, levels: bool, note: Callable[[str], None] = lambda text: None) -> Document:
     """Rows of figures, and a table.
 
     Parameters:
@@ -138,11 +139,11 @@ def measure(points: list[Point], *, levels: bool, note: Callable[[str], None] = 
         note(point.title)
         rows.append(_point(point, levels))
     large = [_large(point) for point in LARGE]
-    table = {row["point"]: _line(row) for row in rows} | {row["point"]: _line(row) for row in large}
+    table = {str(row["point"]): _line(row) for row in [*rows, *large]}
     return {"benchmark": "synthesis", "family": FAMILY, "table": table, "points": rows, "large": large}
 
 
-def _point(point: Point, levels: bool) -> dict[str, Any]:
+def _point(point: Point, levels: bool) -> Document:
     design = generate(network(point), multipliers=point.multipliers, streams=point.streams,
                       levels=point.levels, objective="throughput", dsp_packing=point.packing)
     expected = predict(design.network, design.plans, FAMILY)
@@ -152,7 +153,7 @@ def _point(point: Point, levels: bool) -> dict[str, Any]:
         folder = design.write(Path(temporary) / "design")
         file = Path(temporary) / "netlist.json"
         found = synthesize(folder, FAMILY, logic=levels, netlist=file if levels else None)
-        row: dict[str, Any] = {
+        row: Document = {
             "point": point.title, "lanes": chosen.lanes, "fold": chosen.shape.fold, "multipliers": design.multipliers,
             "levels_allowed": point.levels, "cycles": chosen.cycles,
             "latency_spaced": design.manifest["latency_spaced"],
@@ -169,7 +170,7 @@ def _point(point: Point, levels: bool) -> dict[str, Any]:
     return row
 
 
-def counts(design: Design) -> dict[str, Any]:
+def counts(design: Design) -> Document:
     """Parts and logic of a design, counted, and the quantities of its plan that `foretold` takes."""
     levels = {plan.shape.levels for plan in design.plans if isinstance(plan, LayerPlan)} or {LEVELS}
     made = parts(design.network, design.plans)
@@ -193,7 +194,7 @@ def occupied(family: str, found: dict[str, Any]) -> int:
     return int(found["luts"] + more)
 
 
-def _large(point: Point) -> dict[str, Any]:
+def _large(point: Point) -> Document:
     made = network(point)
     plans = plan(made, point.multipliers, streams=point.streams)
     expected, held = predict(made, plans, FAMILY), device("XCKU060")

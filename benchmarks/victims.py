@@ -10,6 +10,7 @@ from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.configuration import ADDRESS_BITS, Configuration, StateShape
 from circulant.sim.configuration import Window as Memory
+from circulant.sim.document import Document
 from circulant.sim.error.ranges import analyse
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.golden.network import Network
@@ -113,7 +114,7 @@ def victim(folder: Path, *, torch: bool = True) -> Path:
 
 def _design(run: Run, network: Network) -> str:
     """A manifest as of a reloadable design, with files that are none."""
-    def port(prefix: str, form: Any, elements: int) -> dict[str, Any]:
+    def port(prefix: str, form: Any, elements: int) -> Document:
         return {"prefix": prefix, "elements_per_beat": 1, "container_bits": 16, "format": form.as_json(),
                 "elements": elements, "beats": elements}
 

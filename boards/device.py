@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal, nearest
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class Taken:
             return f"{self.used:,g} of {self.held:,}"
         return f"about {rounded(self.used):,} (± {self.error:.0%}) of {self.held:,}"
 
-    def as_json(self) -> dict[str, Any]:
-        found = {"used": self.used, "held": self.held, "share": self.used / self.held}
+    def as_json(self) -> Document:
+        found: Document = {"used": self.used, "held": self.held, "share": self.used / self.held}
         return found if self.error is None else found | {"error": self.error}
 
 
@@ -88,7 +89,7 @@ class Fit:
     def __str__(self) -> str:
         return f"{self.device.name}: " + ", ".join(f"{taken} {NAMES[name]}" for name, taken in self.taken.items())
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return {"name": self.device.name, "series": self.device.series, "doubts": self.doubts,
                 "resources": {name: taken.as_json() for name, taken in self.taken.items()}}
 

@@ -144,8 +144,8 @@ def _gpu() -> Finding:
     from circulant import training
 
     machine = training.machine()
-    return Finding("CUDA", use if machine["gpu"] else f"{use}; torch {machine['torch']} finds no GPU", machine["gpu"],
-                   False)
+    return Finding("CUDA", use if machine["gpu"] else f"{use}; torch {machine['torch']} finds no GPU",
+                   str(machine["gpu"]), False)
 
 
 def _cache() -> Finding:

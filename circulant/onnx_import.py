@@ -7,6 +7,7 @@ import click
 import numpy as np
 
 from circulant.extras import extras
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def import_onnx(file: Path, data: Path | None, out: Path | None, weight_bits: in
     return 0
 
 
-def _beside_quantizers(file: Path, network: "Network", x: Any, model: Any) -> dict[str, Any] | None:
+def _beside_quantizers(file: Path, network: "Network", x: Any, model: Any) -> Document | None:
     """How many outputs of the network are those of the file, computed with its quantizers; None where it has none."""
     from circulant.training.models.quantizer import Quantizer
     from circulant.training.onnx.quant import file_outputs

@@ -20,11 +20,8 @@ from circulant.sim.files.schema import SHA, Int, Rule, Table, Text, require, sho
 from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sim.refusal import Refusal
 
-__all__ = ["DEPTH", "Json", "digest", "digest_arrays", "npz_hash", "read_json", "read_json_of", "read_npz",
+__all__ = ["DEPTH", "digest", "digest_arrays", "npz_hash", "read_json", "read_json_of", "read_npz",
            "write_json", "write_npz"]
-
-Json = dict[str, Any]
-"""Object of a JSON document: values by their keys."""
 
 DEPTH = 60
 """Brackets within brackets of a JSON document."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circulant.sim.arith.fixed import Integers
+from circulant.sim.document import Document
 from circulant.sim.files.schema import WAY_OUT, Choice, Int, Listing, Null, Table, require
 from circulant.sim.passes.rules import NAME, SIZE
 from circulant.sim.refusal import Refusal
@@ -194,7 +195,7 @@ class Configuration:
                           "for a network of the same structure")
         return [pair for window in self.windows if window.state is None for pair in window.writes(images[window.name])]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return {"prefix": "cfg", "address_bits": ADDRESS_BITS, "word_bits": WORD,
                 "registers": {"control": CONTROL, "status": STATUS, "resume": RESUME},
                 "windows": [asdict(window) | {"stride": window.stride} for window in self.windows]}

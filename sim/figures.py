@@ -3,6 +3,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from circulant.sim.document import Document
+
 __all__ = ["LATENCIES", "Figures", "floor"]
 
 LATENCIES = ("latency_spaced", "latency_contiguous")
@@ -67,7 +69,7 @@ class Figures:
         """The latencies by their names in a manifest."""
         return {name: getattr(self, name) for name in LATENCIES}
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         """The entries of a manifest; its cycles stand with the layers."""
         return {"multipliers": self.multipliers, "memory_bits": self.memory_bits, "multiplications": {
             "per_step": self.per_step, "per_sequence": self.per_sequence}, **self.latencies,

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from circulant.sim.configuration import WORD, Configuration, Window
+from circulant.sim.document import Document
 
 __all__ = ["AXI4_LITE", "BUSES", "GUARDED", "IDENTIFICATION", "PATIENCE", "REGISTERS", "TABLE_VERSION", "BusField",
            "BusRegister", "RegisterMap", "register"]
@@ -145,7 +146,7 @@ class RegisterMap:
         """The byte address of a word of the configuration port."""
         return self.base + 4 * word
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return {"word_bits": WORD, "address_bits": self.address_bits, "configuration": self.base,
                 "registers": [asdict(each) for each in self.registers]}
 

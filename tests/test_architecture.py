@@ -53,12 +53,12 @@ THEIRS = {
 """Which other packages it may import, besides the standard library."""
 
 ORDER = {
-    "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "share sweep explore estimate faults partition inspection commands board_commands asic_command "
+    "circulant": "progress extras exits sources project hardware experiment kit run completion arguments doctor report "
+                 "rates share sweep explore estimate faults partition inspection commands board_commands asic_command "
                  "onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
-    "circulant.sim": "refusal figures metrics arith guard child files settings public shape artifact passes kinds real "
-                     "vectors golden configuration registers error quantize design chips exercise cosim",
+    "circulant.sim": "document refusal figures metrics arith guard child files settings public shape artifact passes "
+                     "kinds real vectors golden configuration registers error quantize design chips exercise cosim",
     "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c beats planner known_plans ports bus "
                     "top resources foreseen design chips cost_table reload_words faults",
     "circulant.boards": "yosys_json absorb device levels tools budget estimate link pll board synthesis placement "
@@ -340,7 +340,7 @@ LINES = {
     "sim": 18_250,
     "hw": 25_900,
     "boards": 7_500,
-    "benchmarks": 9_985,
+    "benchmarks": 9_930,
     "examples": 1_300,
     "docs": 200,
     "tests": 54_900,
@@ -371,7 +371,7 @@ def test_what_is_beyond_its_budget_is_named():
 
 UNTYPED = re.compile(r"dict\[str, Any\]|\bJson\b|\bFound\b")
 
-MOST_UNTYPED = 223
+MOST_UNTYPED = 153
 """Lines that say `UNTYPED` at the most: dictionaries with string keys, whose members no type checker knows."""
 
 

@@ -1,12 +1,13 @@
 """The frame of all commands of the benchmarks: their group, the option --json, and how figures are shown."""
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 
 
@@ -37,10 +38,12 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def show(figures: dict[str, Any], path: str | None, title: str = "", rows: dict[str, str] | None = None) -> None:
+def show(figures: Mapping[str, object], path: str | None, title: str = "", rows: dict[str, str] | None = None) -> None:
     """The figures as a table for people and, where there is a path, as JSON."""
-    table = Table("figure", "value", title=title or figures["benchmark"], title_justify="left")
-    for figure, value in (figures["table"] if rows is None else rows).items():
+    table = Table("figure", "value", title=title or str(figures["benchmark"]), title_justify="left")
+    shown = figures["table"] if rows is None else rows
+    assert isinstance(shown, dict)
+    for figure, value in shown.items():
         table.add_row(figure, value)
     Console(stderr=path == "-").print(table)
     if path is not None:
@@ -49,7 +52,7 @@ def show(figures: dict[str, Any], path: str | None, title: str = "", rows: dict[
             file.write("\n")
 
 
-def add(name: str, measure: Callable[[tuple[str, ...]], dict[str, Any]], summary: str) -> None:
+def add(name: str, measure: Callable[[tuple[str, ...]], Document], summary: str) -> None:
     """A command whose only option is --set."""
     @main.command(name, help=summary, epilog=f"Example: python -m benchmarks {name} --json -")
     @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a key of the experiment.")

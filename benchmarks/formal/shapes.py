@@ -16,6 +16,7 @@ from benchmarks.resume import Record
 from circulant.hw import generate
 from circulant.hw.stream.pipeline import Queue
 from circulant.hw.stream.storage import DeepQueue
+from circulant.sim.document import Document
 
 __all__ = ["FILE", "Shapes", "collect", "component", "load", "measure", "proofs", "recorded"]
 
@@ -151,7 +152,7 @@ def proofs(shapes: Shapes, *, seconds: float = 60.0, record: Record | None = Non
 
 
 def measure(names: tuple[str, ...] = tuple(DESIGNS), *,
-            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            note: Callable[[str], None] = lambda text: None) -> Document:
     """The shapes of the stream units in some designs, and of numbers that are clipped: what `FILE` holds of all."""
     found: dict[str, set[tuple[int | None, ...]]] = {}
     for name in names:

@@ -18,6 +18,7 @@ from benchmarks.mutation.play import Checker, Images, Verdict
 from benchmarks.mutation.prover import available
 from benchmarks.mutation.subject import Flipped, Subject, stimuli
 from benchmarks.resume import MUTANTS, Record
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 
 __all__ = ["DESIGNS", "measure", "of_design"]
@@ -110,7 +111,7 @@ class _Lazy:
     def made(self) -> Checker:
         return self._make()
 
-    def verdict(self, number: int, images: Images, before: dict[str, Any], stimuli: str) -> dict[str, Any]:
+    def verdict(self, number: int, images: Images, before: dict[str, Any], stimuli: str) -> Document:
         survived = Verdict("", infected=before.get("infected", False), survived=tuple(before.get("survived", ())))
         return asdict(self.made.verdict(number, images, survived)) | {"stimuli": stimuli}
 

@@ -31,6 +31,7 @@ from circulant.boards.flow import Show, silent
 from circulant.sim import artifact, design
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.verification import fitted
+from circulant.sim.document import Document
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.refusal import Refusal, TimingMissed
 from circulant.sim.vectors import Vectors
@@ -84,10 +85,10 @@ class Asic:
         """Area of all but memories that are written."""
         return sum(self.area_um2[kind] for kind in LOGIC)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         """The figures as the command prints them."""
         timed, spent, played = self.timing, self.energy, self.activity
-        found: dict[str, Any] = {
+        found: Document = {
             "library": self.library, "corner": self.corner, "mhz": self.mhz, "area_um2": self.area_um2,
             "logic_um2": round(self.logic_um2, 4), "gate_equivalents": self.gate_equivalents, "cells": self.cells,
             "memory_bits": self.memories, "scan_flip_flops": self.scan, "seconds": round(self.seconds, 1)}

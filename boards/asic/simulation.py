@@ -1,8 +1,8 @@
 """Netlists under Verilator and Icarus Verilog, which know nothing of what made them: their outputs against golden."""
 from pathlib import Path
-from typing import Any
 
 from circulant.sim.cosim import icarus, verify
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
@@ -22,7 +22,7 @@ def able(simulator: str) -> None:
                       "apt-get install iverilog), or name verilator")
 
 
-def simulated(out: str | Path, vectors: Vectors, simulator: str, *, samples: int) -> dict[str, Any]:
+def simulated(out: str | Path, vectors: Vectors, simulator: str, *, samples: int) -> Document:
     """Play the first sequences of ``vectors`` into the netlist in ``out`` and its models of cells, and count words that
     differ from the golden model; what `circulant.boards.asic.flow.asic` wrote is read, not what it knows.
 

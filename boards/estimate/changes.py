@@ -8,6 +8,7 @@ from circulant.boards.device import Device, devices
 from circulant.boards.estimate import variants
 from circulant.boards.estimate.estimate import Estimated, Options, estimate, estimated
 from circulant.hw.known_plans import plans_of
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
@@ -36,7 +37,7 @@ class Change:
         return (f"{self.key} = {self.after} instead of {self.before}: {found.multipliers:,} multipliers, "
                 f"{found.cycles:,g} cycles")
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return {"key": self.key, "before": self.before, "after": self.after, "step": round(self.step, 3),
                 "estimate": self.estimated.as_json()}
 

@@ -3,7 +3,6 @@ tables, flip-flops, clock."""
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from circulant.boards.budget import whole
 from circulant.boards.device import NAMES, Device, Taken, rounded
@@ -14,6 +13,7 @@ from circulant.hw.plan.families import CLOCK_ERROR, FAMILIES
 from circulant.hw.planner import Plan
 from circulant.hw.resources import figures, parts
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.document import Document
 from circulant.sim.figures import Figures
 from circulant.sim.golden.network import Network
 
@@ -115,7 +115,7 @@ class Estimated:
             return f": {rounded(self.shortages[name]):,g} too many"
         return ": may not fit" if name in self.doubts else ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return {"device": self.device.name, "family": self.profile, "fits": self.fits, "budget": self.budget,
                 "multipliers": self.figures.multipliers, "cycles": self.figures.cycles,
                 **{name: taken.as_json() for name, taken in self.taken.items()},

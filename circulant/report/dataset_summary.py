@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from circulant.experiment import DEFAULT, load, shipped
 from circulant.report.plots import COLORS, png, style
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.settings import choices
 from circulant.training.settings import DataSettings
@@ -47,7 +48,7 @@ def options_of(source: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
                 ).tables()["data"]
 
 
-def figures(data: "Dataset") -> dict[str, Any]:
+def figures(data: "Dataset") -> Document:
     """Every figure: of the whole set its name, task and classes, and of each part samples, shape, bytes and values.
 
     ``counts`` has how often each class or label is a target, and in its place ``targets`` has least, mean, deviation
@@ -100,7 +101,7 @@ def picture(data: "Dataset") -> bytes:
     return png(figure)
 
 
-def _part(data: "Dataset", part: str) -> dict[str, Any]:
+def _part(data: "Dataset", part: str) -> Document:
     x = getattr(data, f"{part}_x")
     found = {"samples": len(x), "shape": list(x.shape[1:]), "bytes": x.nbytes, "least": float(x.min()),
              "greatest": float(x.max())}

@@ -14,6 +14,7 @@ from circulant.report.summary import rows, title, told
 from circulant.run.quantization import loss
 from circulant.run.run_folder import Run
 from circulant.sim import metrics
+from circulant.sim.document import Document
 
 __all__ = ["FILES", "files", "page", "render", "settings"]
 
@@ -80,7 +81,7 @@ def _written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _fit(figures: Mapping[str, Any]) -> dict[str, Any] | None:
+def _fit(figures: Mapping[str, Any]) -> Document | None:
     """The device of a run, or the smallest that holds its design, with a line for each resource."""
     found = figures["hardware"].get("device") or figures["smallest"]
     if not found:

@@ -14,6 +14,7 @@ from circulant.run.integrity import network_of, require_verified
 from circulant.run.run_folder import STEPS, Run, recorded, scores, sha256
 from circulant.run.sizing import clock
 from circulant.sim import artifact
+from circulant.sim.document import Document
 from circulant.sim.figures import Figures
 from circulant.sim.files.writing import atomic_bytes, atomic_text
 from circulant.sim.refusal import Refusal
@@ -75,7 +76,7 @@ def collect(run: Run, mhz: float | None = None) -> dict[str, Any]:
     }
 
 
-def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+def compression(matrices: Mapping[str, Mapping[str, int]]) -> Document:
     """Weights of the compressed matrices, those with a block size above 1.
 
     ``weights_circulant`` counts whole blocks, as a matrix is zero-padded to them; ``weights_dense`` is without that.
@@ -90,7 +91,7 @@ def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
             "matrices": {name: dict(matrix) for name, matrix in matrices.items()}}
 
 
-def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any]) -> dict[str, Any]:
+def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any]) -> Document:
     """Resources and speed of the circuit; with a device, also the share of it.
 
     Single vectors have one step, sequences of different lengths the mean of those that were measured.
@@ -148,13 +149,13 @@ def _source(run: Run, mhz: float | None) -> str:
     return "asked for" if run.experiment.hardware.clock_mhz else "estimated"
 
 
-def _smallest(generated: Mapping[str, Any]) -> dict[str, Any]:
+def _smallest(generated: Mapping[str, Any]) -> Document:
     """The use of the smallest known device that holds the design; empty where none does, or nothing was counted."""
     found = smallest(generated["resources"]) if "resources" in generated else None
     return {} if found is None else found.as_json()
 
 
-def _hashes(run: Run, recorded: Mapping[str, str]) -> dict[str, Any]:
+def _hashes(run: Run, recorded: Mapping[str, str]) -> Document:
     files = sorted(path for path in run.design.iterdir() if path.is_file())
     return {**recorded, "files": {str(path.relative_to(run.folder)): sha256(path) for path in files}}
 

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim.arith.fixed import Format
+from circulant.sim.document import Document
 from circulant.sim.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ PAIRS = 2000
 """The most pairs of target and output that a record keeps."""
 
 
-def outcome(vectors: Vectors, data: "Dataset", form: Format) -> dict[str, Any]:
+def outcome(vectors: Vectors, data: "Dataset", form: Format) -> Document:
     """The outputs of test vectors beside the targets of the test set.
 
     Parameters:

@@ -7,6 +7,7 @@ from circulant.run.kept import keep_data, keep_float
 from circulant.run.place import clear, require_free
 from circulant.run.run_folder import Run, record, sha256
 from circulant.run.steps import blocks, write_network
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.passes.bases import matrices
 from circulant.sim.public import public
@@ -87,7 +88,7 @@ def _require_same(exact: Model, network: Network) -> None:
                       "weights; make it with circulant.export(model, data.train_x)")
 
 
-def _widths(network: Network) -> dict[str, Any]:
+def _widths(network: Network) -> Document:
     """The widths that a network has, as [quantization] says them: one number, or those of each matrix."""
     found: dict[str, dict[str, int]] = {name: {} for name in (*WIDTHS, "twiddle_bits")}
     for layer in network.layers:
@@ -95,7 +96,7 @@ def _widths(network: Network) -> dict[str, Any]:
             for name, tensor in WIDTHS.items():
                 found[name][path] = getattr(product, tensor).width
             found["twiddle_bits"][path] = product.twiddle_bits
-    told: dict[str, Any] = {name: next(iter(widths.values())) if len(set(widths.values())) == 1 else widths
+    told: Document = {name: next(iter(widths.values())) if len(set(widths.values())) == 1 else widths
                             for name, widths in found.items() if widths}
     rows = any(grid.row_shifts for grid in grids(network).values())
     return {"activation_bits": network.input_format.width, "weight_scale": "row" if rows else "matrix",

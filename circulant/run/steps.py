@@ -7,6 +7,7 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -305,7 +306,7 @@ def simulate(run: Run, show: Show = silent, *, trace: bool = False) -> StepRecor
         found = diverging(run.design, network, vectors, verification.first,
                           drawn=None if drawn is None else drawn.vectors, into=run.folder)
         first = {"divergence": None if found is None else found.as_json() | {"text": str(found)}}
-    body = verification.as_json() | coverage | first
+    body = asdict(verification) | coverage | first
     if run.path(FOLDER).exists():
         plain = network_of(run, quantized)
         chips = check(run.path(FOLDER), plain, vectors_of(run, quantized).first(settings.simulation.samples),

@@ -7,7 +7,7 @@ from circulant.hw.ctext.product import ROWS
 from circulant.hw.ctext.unit import Array, Stage, Unit, beside, over
 from circulant.hw.ctext.value import storage
 from circulant.hw.kinds.registry_c import KINDS
-from circulant.sim.artifact import Json
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
 from circulant.sim.refusal import Refusal
@@ -68,7 +68,7 @@ class Source:
             late=any(None in takes[each.prefix] for each in stages[behind:]))
 
     @property
-    def common(self) -> Json:
+    def common(self) -> Document:
         """Values that the templates of whole files are given."""
         network = self.network
         return {"name": self.name, "NAME": self.name.upper(), "title": re.sub(r"[^\w .,+-]", "_", network.name),

@@ -6,12 +6,12 @@ Two tables give the lines. "pwl": segments of any length, as few as an error bou
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
 from circulant.sim.arith.curves import CURVES
 from circulant.sim.arith.fixed import Format, Integers, Reals, round_shift, rounding_bits, saturate
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 
 __all__ = ["FUNCTIONS", "LINES", "METHODS", "Pwl", "activation_names", "exact_function", "hard_sigmoid", "hard_tanh",
@@ -226,7 +226,7 @@ class Pwl:
         exact = self.exact(self.input.real(codes))
         return float(np.abs(self.output.real(self(codes)) - exact).max())
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         own = {"parameters": list(self.parameters)} if self.parameters else {}
         return {"function": self.function, **own, "method": self.method, "reach": self.reach, "segments": self.segments,
                 "input": self.input.as_json(), "output": self.output.as_json(), "slope": self.slope_format.as_json(),

@@ -3,6 +3,7 @@
 Rounding is half-up and saturation clips; `hw/arith/fixed.py` says the same text in Amaranth and `training` imitates it.
 """
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,7 @@ class Format:
         return {"width": self.width, "frac": self.frac}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Format":
+    def from_json(cls, data: Mapping[str, int]) -> "Format":
         return cls(width=data["width"], frac=data["frac"])
 
 

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -16,6 +15,7 @@ from circulant.sim.cosim.job import Job, Outcome, Played, Recording, Side
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
+from circulant.sim.document import Document
 from circulant.sim.files import temporaries
 from circulant.sim.files.writing import naming
 from circulant.sim.refusal import Refusal, ToolError
@@ -75,7 +75,7 @@ def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job
     """
     quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
 
-    def specification(folder: Path) -> dict[str, Any]:
+    def specification(folder: Path) -> Document:
         return {
             "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
             "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
@@ -101,7 +101,7 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
     numbers = (_listed(each.beats.shape[-1] for each in job.sources), _listed(each.output_bytes for each in job.sinks),
                len(run.sequences), _listed(each.due(run) for each in job.sinks), job.patience)
 
-    def specification(folder: Path) -> dict[str, Any]:
+    def specification(folder: Path) -> Document:
         return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(job, run),
                          *(["+waves"] if waves else []), *plusargs],
                 "cwd": str(folder)}
@@ -168,7 +168,7 @@ def driven(folder: Path, job: Job) -> Outcome:
     return Outcome((recording,), (" ".join(fault), 0, int(cycles)) if fault else None, int(cycles), float(seconds))
 
 
-def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: Callable[[Path], None],
+def _played(action: str, specification: Callable[[Path], Document], save: Callable[[Path], None],
             load: Callable[[Path], Outcome], manifest: Manifest, toolchain: Toolchain, tell: Progress,
             total: int) -> Outcome:
     """The outcome of an action of the worker in a temporary folder with copies of the images.

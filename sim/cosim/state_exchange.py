@@ -18,6 +18,7 @@ from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import Progress, job_of, simulate
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
+from circulant.sim.document import Document
 from circulant.sim.files.files import read_text, reason
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -48,7 +49,7 @@ class Exchange:
     cycles: int
     simulator: str
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return asdict(self)
 
 

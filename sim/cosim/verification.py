@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from circulant.sim.cosim.judge.pace import LONG, measure, pace, repeated, requir
 from circulant.sim.cosim.manifest import Manifest, Port, Repeats
 from circulant.sim.cosim.simulate import Progress, drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
+from circulant.sim.document import Document
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -68,7 +68,7 @@ class Verification:
     sequences_per_s: float
     drawn: int = 0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return asdict(self)
 
 

@@ -2,13 +2,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Tensor
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.passes.bases import layer_worst_cases
 from circulant.sim.passes.layer import GoldenLayer
@@ -42,7 +42,7 @@ class Range:
     sqnr: float | None
     bits: tuple[int, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return {"name": self.name, "format": self.format.as_json(), "lo": self.lo, "hi": self.hi, "worst": self.worst,
                 "count": self.count, "ends": self.ends, "sqnr_db": self.sqnr, "bits": list(self.bits)}
 

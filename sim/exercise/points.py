@@ -6,7 +6,6 @@ or with a carry. Saturations and roundings count by the place of a value in its 
 """
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.arith.trace import Tensor
+from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.passes.bases import Trace, arguments
 
@@ -37,7 +37,7 @@ class Coverage:
     points: dict[str, int]
     missed: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         return {"reached": self.reached, "points": self.points, "missed": list(self.missed)}
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.arith.trace import Recorder, Tensor
+from circulant.sim.document import Document
 from circulant.sim.golden import faults as wrong
 from circulant.sim.golden import network_file
 from circulant.sim.golden.faults import Fault, FaultMemory
@@ -151,7 +152,7 @@ class Network(Graph):
         return self.former_hash or artifact.digest(self.body)
 
     @cached_property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Document:
         """Sizes, formats and the hash of the integers, as `sim.golden.network_file` writes them."""
         return network_file.body(self)
 

@@ -65,7 +65,7 @@ def _structure(layer: GoldenLayer) -> Iterator[tuple[str, Any]]:
             yield f"{name.removeprefix(f'{layer.name}.')} at", array.tolist()
 
 
-def _fields(path: str, entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _fields(path: str, entry: dict[str, object]) -> Iterator[tuple[str, Any]]:
     if "block_size" in entry:  # A product: what may be left out is named too, so that both have the same fields.
         entry = {"row_shifts": [], **entry}
     for name, value in entry.items():

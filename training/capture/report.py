@@ -1,8 +1,8 @@
 """Fate of each part of a model: the report that a user reads before any work starts."""
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 
 __all__ = ["NO_LAYER", "STATUSES", "ConversionReport", "Entry"]
@@ -118,7 +118,7 @@ class ConversionReport:
             raise Refusal(f"The golden model must have a layer for everything that is exported, but has none for "
                           f"{_grouped(plain)}; build the model from the layers of docs/models.md that export")
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         """Plain values: model, ok, exportable, and the entries in their order."""
         return {"model": self.model, "ok": self.ok, "exportable": self.exportable,
                 "nodes": [asdict(entry) for entry in self.entries]}

@@ -14,6 +14,7 @@ from torch import Tensor, distributed, nn
 from torch.amp import GradScaler
 from torch.nn.parallel import DistributedDataParallel
 
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 
 __all__ = ["ALONE", "PRECISIONS", "Precision", "ProcessGroup", "process_group", "machine", "choose_device"]
@@ -155,7 +156,7 @@ def choose_device(name: str) -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def machine(device: str = "auto") -> dict[str, Any]:
+def machine(device: str = "auto") -> Document:
     """The machine of a training: names of processor and GPU, cores, threads of one process, and torch's version.
 
     Raises:

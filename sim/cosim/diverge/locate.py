@@ -3,7 +3,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import planned
+from circulant.sim.document import Document
 from circulant.sim.files import temporaries
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -56,7 +56,7 @@ class Divergence:
     run: str
     waves: Path | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Document:
         """Also both integers in binary and as reals."""
         width, found = self.format.width, asdict(self) | {"waves": None if self.waves is None else str(self.waves)}
         for name, value in (("expected", self.expected), ("got", self.got)):
