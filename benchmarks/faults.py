@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.columns import Columns
 from circulant.experiment import Experiment, load, save
-from circulant.faults import figures, sampling
+from circulant.faults import figures
 from circulant.faults.campaign import Flipped, Plan, Simulated, campaign, flipped, played
 from circulant.hw.faults import sites
 from circulant.hw.planner import plan as plan_of
@@ -257,12 +257,9 @@ def measure(runs: int, parts: tuple[str, ...]) -> Document:
             f"{SAVED:.1%} less, with check bits {1 - (1 - SAVED) * coded / own:.1%}")
     if "registers" in parts:
         run = _made("digits-gru", DESIGNS["digits-gru"], generates=True)
-        turned = _kept(run, f"registers-{FLIPS}", Flipped, partial(flipped, run, FLIPS))
+        turned = _kept(run, f"flips-{FLIPS}", Flipped, partial(flipped, run, FLIPS))
         found["registers"] = turned._asdict()
-        low, high = sampling.share(turned.ends["wrong"], turned.runs, CONFIDENCE)
-        table[f"digits-gru: one flip in {turned.bits:,} bits of registers"] = (
-            ", ".join(f"{count} {end}" for end, count in turned.ends.items())
-            + f"; silent and wrong {turned.ends['wrong'] / turned.runs:.1%} ({low:.1%} to {high:.1%})")
+        table |= {f"digits-gru: {what}": said for what, said in figures.registers(turned, CONFIDENCE).items()}
     if "circuits" in parts:
         plan, found["circuits"] = Plan(memories=("weights", "bias"), rates=(1e-3, 1e-2)), {}
         for n, (name, overrides) in enumerate(DESIGNS.items()):

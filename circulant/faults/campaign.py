@@ -186,12 +186,15 @@ class Flipped(NamedTuple):
         bits: of all registers.
         ends: how many ended how.
         units: the same by the unit that the register is in.
+        control_bits, control: bits and ends of registers that are control, in any unit; see `FlipFlop.control`.
     """
 
     runs: int
     bits: int
     ends: dict[str, int]
     units: dict[str, dict[str, int]]
+    control_bits: int
+    control: dict[str, int]
 
 
 def flipped(run: Run, count: int, seed: int = 0, show: Show = silent) -> Flipped:
@@ -211,14 +214,17 @@ def flipped(run: Run, count: int, seed: int = 0, show: Show = silent) -> Flipped
     found = flip_flops(verilog, top)
     weights, rng = np.array([each.bits for each in found]), np.random.default_rng(seed)
     units: dict[str, dict[str, int]] = {}
+    control = dict.fromkeys(ENDS, 0)
     for n in range(count):
         show("flipping registers", n, count)
         each = found[int(rng.choice(len(found), p=weights / weights.sum()))]
         end = bench.play({}, flip=(each.path, int(rng.integers(each.bits)), int(rng.integers(SETTLED, cycles)))).end
         units.setdefault(each.unit, dict.fromkeys(ENDS, 0))[end] += 1
+        control[end] += each.control
     show("flipping registers", count, count)
     ends = {end: sum(each[end] for each in units.values()) for end in ENDS}
-    return Flipped(count, int(weights.sum()), ends, dict(sorted(units.items())))
+    return Flipped(count, int(weights.sum()), ends, dict(sorted(units.items())),
+                   sum(each.bits for each in found if each.control), control)
 
 
 def _test_samples(run: Run) -> tuple[Network, Vectors]:

@@ -97,7 +97,8 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
     atomic_text(target / "faults.html", render(
         "faults.html", name=network.name, kind={"flip": "flipped bits"}.get(kind, f"bits {kind}"), bits=bits,
         memories=" and ".join(memories) or "all weights", words=metrics.words(figure["metric"]), shown=shown,
-        found=figure, simulated=simulated and simulated._asdict(), picture=base64.b64encode(drawn).decode(),
+        found=figure, simulated=simulated and simulated._asdict(), turned=turned and turned._asdict(),
+        picture=base64.b64encode(drawn).decode(),
         command=f"circulant faults {folder}"))
     result = {"name": network.name, "network": network.hash, "kind": kind, "bits": bits,
                               "memories": sorted(among), **figure,
@@ -117,8 +118,7 @@ def faults(folder: Path, out: Path | None, *, rates: tuple[float, ...], memories
             words.append("one wrong bit in a program or table: " + ", ".join(
                 f"{count} {end}" for end, count in simulated.ends.items()))
     if turned is not None:
-        words.append(f"one flipped bit of {turned.bits:,} bits of registers: " + ", ".join(
-            f"{count} {end}" for end, count in turned.ends.items()))
+        words += [f"{what}: {text}" for what, text in figures.registers(turned, confidence).items()]
     say(result, as_json, f"without faults: {metrics.words(figure['metric'])} {shown(figure['score'])}", *words,
         str(target / "faults.html"))
     return WRONG if simulated is not None and simulated.equal < simulated.runs else 0

@@ -7,12 +7,13 @@ from typing import NotRequired, TypedDict
 from matplotlib.figure import Figure
 
 from circulant.faults import sampling
-from circulant.faults.campaign import Scored
+from circulant.faults.campaign import Flipped, Scored
 from circulant.report.plots import COLORS, png, style
 from circulant.sim import metrics
 from circulant.sim.golden.faults import FaultMemory
 
-__all__ = ["Summary", "comma_separated", "picture", "summary"]
+__all__ = ["Summary", "comma_separated", "picture", "registers", "summary"]
+
 
 class Spread(TypedDict):
     """The metric over some draws: mean with its interval, least and greatest; and what they have in common."""
@@ -107,6 +108,24 @@ def _spread(some: Sequence[Scored], confidence: float) -> Spread:
 def _share(some: Sequence[bool], confidence: float) -> Share:
     low, high = sampling.share(sum(some), len(some), confidence)
     return {"share": sum(some) / len(some), "low": low, "high": high}
+
+
+def registers(found: Flipped, confidence: float) -> dict[str, str]:
+    """Sentences on flips of registers: how they end, by unit, and what control has to do with it."""
+    wrong, hangs = found.ends["wrong"], found.ends["hang"]
+    low, high = sampling.share(wrong, found.runs, confidence)
+    said = {f"one flipped bit of {found.bits:,} bits of registers":
+            ", ".join(f"{count} {end}" for end, count in found.ends.items())
+            + f"; wrong {wrong / found.runs:.1%} ({low:.1%} to {high:.1%})"}
+    if wrong:
+        said["wrong outputs by unit"] = ", ".join(
+            f"{unit} {ends['wrong'] / wrong:.0%} ({ends['wrong']} of {sum(ends.values())})" for unit, ends in sorted(
+                found.units.items(), key=lambda item: -item[1]["wrong"]))
+        low, high = sampling.share(found.control["wrong"], wrong, confidence)
+        said[f"wrong outputs by control, {found.control_bits / found.bits:.1%} of the bits"] = (
+            f"{found.control['wrong'] / wrong:.1%} ({low:.1%} to {high:.1%}), {found.control['wrong']} of {wrong}; "
+            f"hangs {found.control['hang']} of {hangs}")
+    return said
 
 
 def comma_separated(draws: Sequence[Scored]) -> str:

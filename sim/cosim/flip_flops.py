@@ -11,6 +11,13 @@ PORT = re.compile(r"^\s*output reg(?: signed)? (?:\[(\d+):0\] )?(\w+)", re.M)
 DECLARED = re.compile(r"\breg(?: signed)? (?:\[(\d+):0\] )?([\w,\s]+);")
 SET = re.compile(r"^\s+(?:if \([^\n]*?\) )?(\w+) <= ", re.M)
 INSTANCE = re.compile(r"^  (\w+) (?:#\([^\n]*\) )?(\w+) \($", re.M)
+NUMBERS = re.compile(r"(^|_)(base|beyond|clipped|combined|data|difference|entry|factor|late|near|nh|nx|operands|"
+                     r"payload|place|pre|product|r|reset|rounded|row_x|rows|spectra|stage|state|sums?|update|weights|"
+                     r"whole|word|y|z|z_wait)$")
+"""Names, without numbers at their end, of registers that hold numbers of a network: data, weights, sums, results."""
+
+DECIDES = ("sequencer", "dispatch")
+"""Units all of whose registers are control."""
 
 
 class FlipFlop(NamedTuple):
@@ -22,7 +29,18 @@ class FlipFlop(NamedTuple):
     @property
     def unit(self) -> str:
         """The unit that it is in, one name for all that differ by their numbers."""
-        return re.sub(r"(_\d+)+$", "", self.path.split(".")[-2])
+        return _bare(self.path.split(".")[-2])
+
+    @property
+    def control(self) -> bool:
+        """Whether it is not known to hold numbers of the network: valid bits, counters, states, addresses, words of
+        programs, and what has a name that is not known."""
+        return self.unit in DECIDES or NUMBERS.search(_bare(self.path.split(".")[-1])) is None
+
+
+def _bare(name: str) -> str:
+    """A name without the numbers at its end."""
+    return re.sub(r"(_\d+)+$", "", name)
 
 
 def flip_flops(verilog: str | Path, top: str) -> list[FlipFlop]:

@@ -8,6 +8,7 @@ from torch import nn
 
 import circulant
 from circulant.faults import campaign
+from circulant.faults.figures import registers
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (60, 8)).astype(np.float32)
@@ -122,3 +123,19 @@ def test_bits_of_registers_are_flipped(call, made, tmp_path):
     assert found["runs"] == sum(found["ends"].values()) == 12 and found["bits"] > 100
     assert found["ends"] == {end: sum(unit[end] for unit in found["units"].values()) for end in found["ends"]}
     assert found["ends"]["masked"] > 0
+    assert 0 < found["control_bits"] < found["bits"] and sum(found["control"].values()) <= 12
+    assert "control in all units" in (tmp_path / "faults.html").read_text()
+
+
+def test_what_control_has_to_do_with_wrong_outputs_is_said_with_its_interval():
+    one = {"masked": 9, "wrong": 6, "hang": 1, "broken": 0}
+    found = campaign.Flipped(20, 1000, {"masked": 11, "wrong": 8, "hang": 1, "broken": 0}, {
+        "array": one, "row": {"masked": 2, "wrong": 2, "hang": 0, "broken": 0}}, 50,
+        {"masked": 1, "wrong": 2, "hang": 1, "broken": 0})
+    assert list(registers(found, 0.95).items()) == [
+        ("one flipped bit of 1,000 bits of registers",
+         "11 masked, 8 wrong, 1 hang, 0 broken; wrong 40.0% (21.9% to 61.3%)"),
+        ("wrong outputs by unit", "array 75% (6 of 16), row 25% (2 of 4)"),
+        ("wrong outputs by control, 5.0% of the bits", "25.0% (7.1% to 59.1%), 2 of 8; hangs 1 of 1")]
+    none = dict.fromkeys(one, 0)
+    assert len(registers(found._replace(ends=none | {"masked": 20}, control=none), 0.95)) == 1

@@ -45,3 +45,13 @@ def test_registers_are_found_in_each_instance_and_memories_are_none(tmp_path):
     assert found == [FlipFlop("top.said", 2), FlipFlop("top.a", 1), FlipFlop("top.wide", 5), FlipFlop("top.b_1", 1),
                      FlipFlop("top.row_0.sum", 3), FlipFlop("top.row_1.sum", 3)]
     assert [each.unit for each in found[-2:]] == ["row", "row"]
+
+
+def test_control_is_all_that_is_not_known_to_hold_numbers():
+    def control(path):
+        return FlipFlop(path, 1).control
+
+    assert not any(map(control, (
+        "top.gru.engine.array.row_0.sum_3", "top.gru.cell_0.h_late_12", "top.queue.o__payload", "top.sigmoid_r.base")))
+    assert all(map(control, ("top.fft_x.valid_3", "top.chain_0.address_1", "top.queue.write__addr", "top.new.unheard",
+                             "top.gru.engine.sequencer.base", "top.gru.engine.sequencer.word", "top.pointwise.soon_2")))
