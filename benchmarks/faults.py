@@ -15,6 +15,7 @@ from circulant.faults import figures
 from circulant.faults.campaign import Flipped, Plan, Simulated, campaign, flipped, played
 from circulant.hw.faults import sites
 from circulant.hw.planner import plan as plan_of
+from circulant.progress import Show, silent
 from circulant.run import steps
 from circulant.run.run_folder import STEPS, Run
 from circulant.run.sizing import options
@@ -77,29 +78,6 @@ DESIGNS = {
 """Networks that are played beside the golden model, as changes of digits-gru."""
 
 
-def _made(name: str, overrides: tuple[str, ...], *, experiment: str = "digits-gru", trained: str = "",
-          generates: bool = False) -> Run:
-    """The run folder of a design, with what is missing in it.
-
-    Parameters:
-        trained: of the run of the same training, that is copied.
-    """
-    made: Experiment = load(experiment, overrides)
-    run = Run(FOLDER / name, made)
-    if trained and not run.path(STEPS["train"].record).exists():
-        run.folder.mkdir(parents=True, exist_ok=True)
-        save(made, run.folder)
-        for file in ("model.pt", STEPS["train"].record):
-            shutil.copy(FOLDER / trained / file, run.folder)
-    if steps.finished(run) is None:
-        steps.train(run, resume=None)
-    if not run.path(STEPS["quantize"].record).exists():
-        steps.quantize(run)
-    if generates and not run.path(STEPS["generate"].record).exists():
-        steps.generate(run)
-    return run
-
-
 class Curve(NamedTuple):
     """Bits of the weights of a network, check bits included, and its accuracies at each rate, and with one fault."""
 
@@ -107,58 +85,105 @@ class Curve(NamedTuple):
     accuracy: figures.Summary
 
 
-def _curve(run: Run, *, protection: str = "none", rates: tuple[float, ...] = RATES, singles: int = 0) -> Curve:
-    plan = Plan(rates=rates, draws=DRAWS, singles=singles, protection=protection)
-    draws = campaign(run, plan, run.path("faults") / "draws.jsonl")
-    network = Network.load(run.folder)
-    bits = sum(each.words * Code(each.word_bits, protection).bits for path, each in network.memories.items()
-               if path.endswith(".weights"))
-    return Curve(bits, figures.summary(draws, network.memories, "accuracy", CONFIDENCE))
-
-
-def _of(k: int) -> Run:
-    return _made(f"k{k}", (EIGHT, f"compression.block_size={k}"))
-
-
-def _taught(data: str) -> dict[float, tuple[tuple[float, int], Run]]:
-    """By rate the way that the held-out samples choose, and the run that was trained so on the whole training set."""
-    folder, experiment, held, epochs = TAUGHT[data]
-
-    def run(way: tuple[float, int], *more: str) -> Run:
-        noise, clip = way
-        base = f"{folder}{'-held' * len(more)}"
-        _made(base, (EIGHT, *more), experiment=experiment)
-        return _made(f"{base}-{noise:g}-{clip}", (
-            EIGHT, *more, f"quantization.finetune_epochs={epochs}", "quantization.finetune_rate=0.005",
-            "quantization.finetune_labels=0.7", f"quantization.finetune_clip={clip}",
-            f"quantization.finetune_noise={noise:g}"), experiment=experiment, trained=base)
-
-    held_out = {way: _curve(run(way, held), rates=AGAINST).accuracy["rates"] for way in WAYS}
-    best = {rate: max(WAYS, key=lambda way: held_out[way][n]["mean"]) for n, rate in enumerate(AGAINST)}
-    return {rate: (way, run(way)) for rate, way in best.items()}
-
-
-def _row(curve: Curve) -> str:
-    percent, found = "{:.1f}".format, curve.accuracy
-    rates = [f"{row['rate']:g}: {percent(100 * row['mean'])} (worst {percent(100 * row['least'])})"
-             for row in found["rates"]]
-    one = "" if "single" not in found else (
-        f"; one fault: {percent(100 * found['single']['all']['mean'])} "
-        f"(worst {percent(100 * found['single']['all']['least'])})")
-    return f"{100 * found['score']:.1f} %, {curve.bits:,} bits; {'; '.join(rates)}{one}"
-
-
-def _columns(k: int) -> dict[str, dict[str, float]]:
-    """The cost of one flip, of the same bits, where memories hold spectra and where they hold first columns."""
-    run, plan = _of(k), Plan(singles=SINGLES)
-    kept = campaign(run, plan, run.path("faults") / "draws.jsonl")
-    each = {"spectra": [draw.score for draw in kept], "first columns": Columns.of(run).scores(plan.drawn())}
-    return {what: {"none": none, "mean": float(np.mean(scores)), "least": min(scores),
-                   "costly": float(np.mean([none - score >= COSTLY for score in scores]))}
-            for what, (none, *scores) in each.items()}
-
-
 Kind = TypeVar("Kind", Flipped, Simulated)
+
+
+class _Bench(NamedTuple):
+    """Run folders and their figures, each made once, with progress."""
+
+    show: Show
+
+    def told(self, run: Run) -> Show:
+        """Progress under the name of a run."""
+        return lambda task, done, total, note="": self.show(f"{run.folder.name}: {task}", done, total, note)
+
+    def made(self, name: str, overrides: tuple[str, ...], *, experiment: str = "digits-gru", trained: str = "",
+             generates: bool = False) -> Run:
+        """The run folder of a design, with what is missing in it.
+
+        Parameters:
+            trained: of the run of the same training, that is copied.
+        """
+        made: Experiment = load(experiment, overrides)
+        run = Run(FOLDER / name, made)
+        if trained and not run.path(STEPS["train"].record).exists():
+            run.folder.mkdir(parents=True, exist_ok=True)
+            save(made, run.folder)
+            for file in ("model.pt", STEPS["train"].record):
+                shutil.copy(FOLDER / trained / file, run.folder)
+        if steps.finished(run) is None:
+            steps.train(run, self.told(run), resume=None)
+        if not run.path(STEPS["quantize"].record).exists():
+            steps.quantize(run, self.told(run))
+        if generates and not run.path(STEPS["generate"].record).exists():
+            steps.generate(run, self.told(run))
+        return run
+
+    def of(self, k: int) -> Run:
+        return self.made(f"k{k}", (EIGHT, f"compression.block_size={k}"))
+
+    def curve(self, run: Run, *, protection: str = "none", rates: tuple[float, ...] = RATES, singles: int = 0) -> Curve:
+        plan = Plan(rates=rates, draws=DRAWS, singles=singles, protection=protection)
+        draws = campaign(run, plan, run.path("faults") / "draws.jsonl", show=self.told(run))
+        network = Network.load(run.folder)
+        bits = sum(each.words * Code(each.word_bits, protection).bits for path, each in network.memories.items()
+                   if path.endswith(".weights"))
+        return Curve(bits, figures.summary(draws, network.memories, "accuracy", CONFIDENCE))
+
+    def taught(self, data: str) -> dict[float, tuple[tuple[float, int], Run]]:
+        """By rate the way that the held-out samples choose, and the run that was trained so on the whole training
+        set."""
+        folder, experiment, held, epochs = TAUGHT[data]
+
+        def run(way: tuple[float, int], *more: str) -> Run:
+            noise, clip = way
+            base = f"{folder}{'-held' * len(more)}"
+            self.made(base, (EIGHT, *more), experiment=experiment)
+            return self.made(f"{base}-{noise:g}-{clip}", (
+                EIGHT, *more, f"quantization.finetune_epochs={epochs}", "quantization.finetune_rate=0.005",
+                "quantization.finetune_labels=0.7", f"quantization.finetune_clip={clip}",
+                f"quantization.finetune_noise={noise:g}"), experiment=experiment, trained=base)
+
+        held_out = {way: self.curve(run(way, held), rates=AGAINST).accuracy["rates"] for way in WAYS}
+        best = {rate: max(WAYS, key=lambda way: held_out[way][n]["mean"]) for n, rate in enumerate(AGAINST)}
+        return {rate: (way, run(way)) for rate, way in best.items()}
+
+    def columns(self, k: int) -> dict[str, dict[str, float]]:
+        """The cost of one flip, of the same bits, where memories hold spectra and where they hold first columns."""
+        run, plan = self.of(k), Plan(singles=SINGLES)
+        kept = campaign(run, plan, run.path("faults") / "draws.jsonl", show=self.told(run))
+        each = {"spectra": [draw.score for draw in kept], "first columns": Columns.of(run).scores(plan.drawn())}
+        return {what: {"none": none, "mean": float(np.mean(scores)), "least": min(scores),
+                       "costly": float(np.mean([none - score >= COSTLY for score in scores]))}
+                for what, (none, *scores) in each.items()}
+
+    def every_flip(self) -> dict[str, int]:
+        """How many of all single flips of the images of digits-gru, and of all double ones in one group of check bits,
+        its decoders put right and see."""
+        run = self.made("digits-gru", DESIGNS["digits-gru"])
+        network = Network.load(run.folder)
+        given = options(run.experiment, network)
+        plans = plan_of(network, given["multipliers"], streams=given["streams"], levels=given["levels"],
+                        objective=given["objective"])
+        found = dict.fromkeys(("words", "single", "right", "double", "seen"), 0)
+        codes, tell = sites(network, plans, "secded"), self.told(run)
+        for n, (image, code) in enumerate(codes.codes.items()):
+            tell("every flip", n, len(codes.codes))
+            words = codes.bits(image)
+            patterns = [np.eye(code.bits, dtype=bool)]
+            for data, checks, _ in code.parts:
+                pairs = np.array(list(combinations([*data, *checks], 2)))
+                pattern = np.zeros((len(pairs), code.bits), bool)
+                np.put_along_axis(pattern, pairs, True, 1)
+                patterns.append(pattern)
+            for word in words:
+                one, two = code.decode(word ^ patterns[0]), code.decode(word ^ np.concatenate(patterns[1:]))
+                found["words"] += 1
+                found["single"] += code.bits
+                found["right"] += int(((one.data == word[:code.width]).all(1) & one.corrected & ~one.uncorrected).sum())
+                found["double"] += len(two.data)
+                found["seen"] += int((two.uncorrected & ~two.corrected).sum())
+        return found
 
 
 def _kept(run: Run, name: str, kind: type[Kind], made: Callable[[], Kind]) -> Kind:
@@ -172,48 +197,31 @@ def _kept(run: Run, name: str, kind: type[Kind], made: Callable[[], Kind]) -> Ki
     return found
 
 
-def _every_flip() -> dict[str, int]:
-    """How many of all single flips of the images of digits-gru, and of all double ones in one group of check bits, its
-    decoders put right and see."""
-    run = _made("digits-gru", DESIGNS["digits-gru"])
-    network = Network.load(run.folder)
-    given = options(run.experiment, network)
-    plans = plan_of(network, given["multipliers"], streams=given["streams"], levels=given["levels"],
-                    objective=given["objective"])
-    found = dict.fromkeys(("words", "single", "right", "double", "seen"), 0)
-    codes = sites(network, plans, "secded")
-    for image, code in codes.codes.items():
-        words = codes.bits(image)
-        patterns = [np.eye(code.bits, dtype=bool)]
-        for data, checks, _ in code.parts:
-            pairs = np.array(list(combinations([*data, *checks], 2)))
-            pattern = np.zeros((len(pairs), code.bits), bool)
-            np.put_along_axis(pattern, pairs, True, 1)
-            patterns.append(pattern)
-        for word in words:
-            one, two = code.decode(word ^ patterns[0]), code.decode(word ^ np.concatenate(patterns[1:]))
-            found["words"] += 1
-            found["single"] += code.bits
-            found["right"] += int(((one.data == word[:code.width]).all(1) & one.corrected & ~one.uncorrected).sum())
-            found["double"] += len(two.data)
-            found["seen"] += int((two.uncorrected & ~two.corrected).sum())
-    return found
+def _row(curve: Curve) -> str:
+    percent, found = "{:.1f}".format, curve.accuracy
+    rates = [f"{row['rate']:g}: {percent(100 * row['mean'])} (worst {percent(100 * row['least'])})"
+             for row in found["rates"]]
+    one = "" if "single" not in found else (
+        f"; one fault: {percent(100 * found['single']['all']['mean'])} "
+        f"(worst {percent(100 * found['single']['all']['least'])})")
+    return f"{100 * found['score']:.1f} %, {curve.bits:,} bits; {'; '.join(rates)}{one}"
 
 
-def measure(runs: int, parts: tuple[str, ...]) -> Document:
+def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Document:
     """The figures of docs/faults.md.
 
     Parameters:
         runs: under Verilator, of all `DESIGNS` together.
         parts: of "blocks", "columns", "noise", "protection", "voltage", "registers", "circuits".
+        show: progress, under the names of the run folders.
     """
-    table, found = dict[str, str](), dict[str, Any]()
+    bench, table, found = _Bench(show), dict[str, str](), dict[str, Any]()
     if "blocks" in parts:
-        curves = {k: _curve(_of(k), singles=SINGLES) for k in BLOCKS}
+        curves = {k: bench.curve(bench.of(k), singles=SINGLES) for k in BLOCKS}
         found["blocks"] = {k: each._asdict() for k, each in curves.items()}
         table |= {f"k = {k}": _row(each) for k, each in curves.items()}
     if "columns" in parts:
-        found["columns"] = {k: _columns(k) for k in BLOCKS}
+        found["columns"] = {k: bench.columns(k) for k in BLOCKS}
         table |= {f"k = {k}, one flip of {what}": (
             f"{100 * each['none']:.1f} % without; mean {100 * each['mean']:.2f}, worst {100 * each['least']:.1f} %; "
             f"{each['costly']:.1%} cost a point or more")
@@ -221,51 +229,51 @@ def measure(runs: int, parts: tuple[str, ...]) -> Document:
     if "noise" in parts:
         found["noise"] = {}
         for data in TAUGHT:
-            taught, (folder, experiment, _, epochs) = _taught(data), TAUGHT[data]
-            plain = _curve(_made(folder, (EIGHT,), experiment=experiment))
+            taught, (folder, experiment, _, epochs) = bench.taught(data), TAUGHT[data]
+            plain = bench.curve(bench.made(folder, (EIGHT,), experiment=experiment))
             table[f"{data}, k = 8"] = _row(plain)
             for rate, (way, run) in taught.items():
-                hard = _curve(run)
+                hard = bench.curve(run)
                 mean = next(row["mean"] for row in hard.accuracy["rates"] if row["rate"] == rate)
                 found["noise"][f"{data} {rate:g}"] = {"way": way, **hard._asdict()}
                 table[f"{data}, k = 8, trained against {rate:g}"] = (
                     f"{100 * (plain.accuracy['score'] - mean):.1f} points lost at {rate:g}; {_row(hard)}; noise "
                     f"{way[0]:g}, {way[1]} bits cut, {epochs} epochs")
     if "protection" in parts:
-        dense = _curve(_of(1))
-        guarded = {f"k = {k}, SECDED": _curve(_of(k), protection="secded") for k in BLOCKS}
-        guarded["k = 8, trained, SECDED"] = _curve(_taught("digits")[1e-2][1], protection="secded")
+        dense = bench.curve(bench.of(1))
+        guarded = {f"k = {k}, SECDED": bench.curve(bench.of(k), protection="secded") for k in BLOCKS}
+        guarded["k = 8, trained, SECDED"] = bench.curve(bench.taught("digits")[1e-2][1], protection="secded")
         found["protection"] = {name: each._asdict() for name, each in guarded.items()}
         table["k = 1, no check bits"] = _row(dense)
         for name, curve in guarded.items():
             ahead = [mine["rate"] for mine, its in zip(curve.accuracy["rates"], dense.accuracy["rates"], strict=True)
                      if mine["mean"] >= its["mean"]]
             table[name] = f"{_row(curve)}; no worse than dense at {', '.join(f'{rate:g}' for rate in ahead)}"
-        every = found["every flip"] = _every_flip()
+        every = found["every flip"] = bench.every_flip()
         table["SECDED in digits-gru"] = (
             f"{every['right']:,} of {every['single']:,} flips put right, {every['seen']:,} of {every['double']:,} "
             f"double ones seen, {every['words']} words")
     if "voltage" in parts:
         rates = tuple(count / CAPACITY for count in COUNTED.values())
-        rows = {f"k = {k}{', ' + kind if kind != 'none' else ''}": _curve(_of(k), protection=kind, rates=rates)
-                for k in BLOCKS for kind in ("none", "secded")}
-        rows["k = 8, trained"] = _curve(_taught("digits")[1e-3][1], rates=rates)
+        rows = {f"k = {k}{', ' + kind if kind != 'none' else ''}": bench.curve(
+            bench.of(k), protection=kind, rates=rates) for k in BLOCKS for kind in ("none", "secded")}
+        rows["k = 8, trained"] = bench.curve(bench.taught("digits")[1e-3][1], rates=rates)
         found["voltage"] = {name: each._asdict() for name, each in rows.items()}
         table |= {f"{name}, from {max(COUNTED)} to {min(COUNTED)} V": _row(each) for name, each in rows.items()}
         own, coded = rows["k = 8"].bits, rows["k = 8, secded"].bits
         table["power of the weights of k = 8 at 0.54 V beside 0.61 V"] = (
             f"{SAVED:.1%} less, with check bits {1 - (1 - SAVED) * coded / own:.1%}")
     if "registers" in parts:
-        run = _made("digits-gru", DESIGNS["digits-gru"], generates=True)
-        turned = _kept(run, f"flips-{FLIPS}", Flipped, partial(flipped, run, FLIPS))
+        run = bench.made("digits-gru", DESIGNS["digits-gru"], generates=True)
+        turned = _kept(run, f"flips-{FLIPS}", Flipped, partial(flipped, run, FLIPS, show=bench.told(run)))
         found["registers"] = turned._asdict()
         table |= {f"digits-gru: {what}": said for what, said in figures.registers(turned, CONFIDENCE).items()}
     if "circuits" in parts:
         plan, found["circuits"] = Plan(memories=("weights", "bias"), rates=(1e-3, 1e-2)), {}
         for n, (name, overrides) in enumerate(DESIGNS.items()):
             count = (runs + n) // len(DESIGNS)
-            run = _made(name, overrides, generates=True)
-            result = _kept(run, f"circuits-{count}", Simulated, partial(played, run, plan, count, 100))
+            run = bench.made(name, overrides, generates=True)
+            result = _kept(run, f"circuits-{count}", Simulated, partial(played, run, plan, count, 100, bench.told(run)))
             found["circuits"][name] = result._asdict()
             table[f"{name}: runs equal to golden"] = f"{result.equal} of {result.runs}"
             table[f"{name}: one wrong bit in a program or table"] = ", ".join(

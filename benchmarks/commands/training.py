@@ -2,11 +2,13 @@
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from benchmarks import alternatives, campaign, defaults, digits, faults, results
 from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
+from circulant.progress import Bars
 from circulant.sim.files.writing import atomic_bytes
 
 FAULTS = ("blocks", "columns", "noise", "protection", "voltage", "registers", "circuits")
@@ -34,7 +36,9 @@ def _defaults(path: str | None, seeds: int, epochs: int, sets: tuple[str, ...]) 
 def _faults(path: str | None, runs: int, parts: tuple[str, ...]) -> None:
     """Wrong bits in memories: circuits beside golden, accuracy by block size and voltage, check bits, training against
     them; goes on where it stopped."""
-    show(faults.measure(runs, parts or FAULTS), path)
+    with Bars(Console(stderr=True)) as bars:
+        found = faults.measure(runs, parts or FAULTS, bars)
+    show(found, path)
 
 
 @main.command("results", epilog="Example: python -m benchmarks results --train --seeds 0 --only fsdd-gru")
