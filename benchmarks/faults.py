@@ -273,7 +273,8 @@ def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Document:
         for n, (name, overrides) in enumerate(DESIGNS.items()):
             count = (runs + n) // len(DESIGNS)
             run = bench.made(name, overrides, generates=True)
-            result = _kept(run, f"circuits-{count}", Simulated, partial(played, run, plan, count, 100, bench.told(run)))
+            result = _kept(run, f"circuits-{count}", Simulated, partial(played, run, plan, count, 100,
+                                                                          show=bench.told(run)))
             found["circuits"][name] = result._asdict()
             table[f"{name}: runs equal to golden"] = f"{result.equal} of {result.runs}"
             table[f"{name}: one wrong bit in a program or table"] = ", ".join(

@@ -223,8 +223,8 @@ def flipped(run: Run, count: int, seed: int = 0, show: Show = silent) -> Flipped
         control[end] += each.control
     show("flipping registers", count, count)
     ends = {end: sum(each[end] for each in units.values()) for end in ENDS}
-    return Flipped(count, int(weights.sum()), ends, dict(sorted(units.items())),
-                   sum(each.bits for each in found if each.control), control)
+    return Flipped(count, int(weights.sum()), ends, dict(sorted(units.items())), control=control,
+                   control_bits=sum(each.bits for each in found if each.control))
 
 
 def _test_samples(run: Run) -> tuple[Network, Vectors]:

@@ -130,8 +130,8 @@ def test_bits_of_registers_are_flipped(call, made, tmp_path):
 def test_what_control_has_to_do_with_wrong_outputs_is_said_with_its_interval():
     one = {"masked": 9, "wrong": 6, "hang": 1, "broken": 0}
     found = campaign.Flipped(20, 1000, {"masked": 11, "wrong": 8, "hang": 1, "broken": 0}, {
-        "array": one, "row": {"masked": 2, "wrong": 2, "hang": 0, "broken": 0}}, 50,
-        {"masked": 1, "wrong": 2, "hang": 1, "broken": 0})
+        "array": one, "row": {"masked": 2, "wrong": 2, "hang": 0, "broken": 0}}, control_bits=50,
+        control={"masked": 1, "wrong": 2, "hang": 1, "broken": 0})
     assert list(registers(found, 0.95).items()) == [
         ("one flipped bit of 1,000 bits of registers",
          "11 masked, 8 wrong, 1 hang, 0 broken; wrong 40.0% (21.9% to 61.3%)"),
