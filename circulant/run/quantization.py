@@ -12,6 +12,7 @@ from rich.table import Table
 from circulant.progress import Show, silent
 from circulant.run.run_folder import Picking
 from circulant.sim import artifact
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown
@@ -113,11 +114,13 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         known = {path: grid if path in vectors else cut(grid, table["finetune_clip"])
                  for path, grid in grids(network).items()}
         forms = {name: known[path] for name, path in training.golden_paths(model, network).items()}
-        tuned = {"before": score(network, data)}
+        tuned, through = {"before": score(network, data)}, None
+        if network.multiplier != EXACT:
+            through = quantize(reference, peaks, **replace(bits, grids=known).as_dict())
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
             rate=table["finetune_rate"], noise=table["finetune_noise"], labels=table["finetune_labels"],
-            progress=lambda phase, epoch, epochs, metrics: show(
+            through=through, progress=lambda phase, epoch, epochs, metrics: show(
                 PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, "
                 f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)

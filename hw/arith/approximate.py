@@ -38,15 +38,16 @@ class ApproximateProduct(wiring.Component):
 
 
 def _truncated(a: Value, b: Value, columns: int) -> Value:
-    """The sum of the partial products, a row for each bit of b; that of the sign is subtracted."""
-    terms = []
+    """The sum of the partial products, a row for each bit of b. Those with one sign are negative: they are inverted,
+    and a constant is added (Baugh and Wooley, IEEE Trans. Computers C-22, 1973)."""
+    last, end, bits = len(a) - 1, len(b) - 1, len(a) + len(b)
+    terms: list[Value] = [Const((1 << last) + (1 << end) + (1 << bits - 1), bits)]
     for j, bit in enumerate(b):
-        cut = max(0, columns - j)
-        row = (a[cut:] & bit.replicate(len(a) - cut)).as_signed() << max(columns, j)
-        terms.append(-row if j == len(b) - 1 else row)
+        row = Cat(~(one & bit) if (i == last) != (j == end) else one & bit for i, one in enumerate(a))
+        terms.append(row[max(0, columns - j):] << max(columns, j))
     while len(terms) > 1:
         terms = [sum(terms[n + 1:n + 2], terms[n]) for n in range(0, len(terms), 2)]
-    return terms[0]
+    return terms[0][:bits].as_signed()
 
 
 def _mitchell(m: Module, a: Value, b: Value) -> Value:

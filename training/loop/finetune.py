@@ -1,12 +1,15 @@
 """Fine-tuning on the integers of the hardware: ADMM towards the joint set, then straight through the rounding."""
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import nn
 
 from circulant.sim.arith.weight_grid import WeightGrid
+from circulant.sim.golden.network import Network
 from circulant.training.blocks.admm import Admm
+from circulant.training.blocks.approximate import multiplying
 from circulant.training.blocks.constraint import block_sizes, compress, decompress
 from circulant.training.blocks.quantized_set import constrain_to_quantized, settled
 from circulant.training.loop.distillation import DistillationTask
@@ -27,7 +30,8 @@ SEEDS = {"joint": 4, "finetune": 5}
 
 def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, epochs: int, joint_epochs: int = 0,
              test: Given | None = None, task: Task | None = None, settings: TrainingSettings | None = None,
-             rate: float = 1e-3, noise: float = 0.0, labels: float = 0.0, progress: Show | None = None) -> nn.Module:
+             rate: float = 1e-3, noise: float = 0.0, labels: float = 0.0, through: Network | None = None,
+             progress: Show | None = None) -> nn.Module:
     """A copy of a trained model whose weights are integers of the formats, as good as training makes them.
 
     Parameters:
@@ -38,6 +42,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
             the hard projection into it.
         epochs: of training inside the set, straight through the rounding.
         noise: the probability with which each bit of the weights is flipped in each forward pass of these epochs.
+        through: the golden network of the model, where its products are approximate: those of these epochs are, too.
         task: None for that of the data. The loss is the distance from the model's outputs, ``labels`` of it its own.
         settings: batch, optimizer, ρ and the rest; the learning rate of both phases is ``rate``.
 
@@ -45,7 +50,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
         The model with its weights on the grid, as ordinary block-circulant or dense ones.
 
     Raises:
-        Refusal: as `Fit` and `Admm`.
+        Refusal: as `Fit`, `Admm` and `circulant.training.blocks.approximate.multiplying`.
     """
     s = settings or TrainingSettings()
     read = samples(data, test, task=task.kind if task else None, seed=s.seed, batch=s.batch_size)
@@ -73,6 +78,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
         model = compress(free, sizes)
     tuned = constrain_to_quantized(model, forms, noise=noise).to(where)
     if epochs:
-        run("finetune", tuned, epochs)
+        with nullcontext() if through is None else multiplying(tuned, through):
+            run("finetune", tuned, epochs)
     with torch.no_grad():
         return settled(tuned).cpu()
