@@ -9,6 +9,7 @@ from circulant.sim.arith import batch_layout, circulant
 from circulant.sim.arith.circulant import Product, dense, multiplications, pack, pad, project
 from circulant.sim.arith.fixed import Format
 from circulant.sim.refusal import Refusal
+from tests import independent
 from tests.sim import definitions
 from tests.sim.definitions import block_circulant, repeatable
 from tests.sim.samples import product as make
@@ -49,8 +50,7 @@ def test_dense_product_is_a_product_of_spectra(k):
 @pytest.mark.parametrize("k", SIZES)
 def test_pack(k):
     x = np.random.default_rng(k).normal(size=(5, k))
-    whole = [definitions.packed([(y.real, y.imag) for y in row]) for row in definitions.dft(x)]
-    np.testing.assert_allclose(pack(np.fft.rfft(x), k), whole, rtol=0, atol=1e-12 * k)
+    np.testing.assert_allclose(pack(np.fft.rfft(x), k), definitions.exact(x), rtol=0, atol=1e-12 * k)
 
 
 @pytest.mark.parametrize("k", SIZES)
@@ -221,11 +221,8 @@ def test_both_paths_of_the_sums_are_exact(k, path, monkeypatch):
                               np.where(product.weights[0] < 0, lo, hi)[None]])
     sums = product.accumulate(spectra)
     for row, total in zip(spectra.tolist(), sums[:, 0].tolist(), strict=True):
-        expected = [(0, 0)] * k
-        for w, s in zip(product.weights[0].tolist(), row, strict=True):
-            terms = zip(definitions.unpacked(w), definitions.unpacked(s), strict=True)
-            expected = [definitions.plus(e, definitions.times(a, b)) for e, (a, b) in zip(expected, terms, strict=True)]
-        assert total == definitions.packed(expected)
+        products = (independent.multiplied(w, s) for w, s in zip(product.weights[0].tolist(), row, strict=True))
+        assert total == [sum(bins) for bins in zip(*products, strict=True)]
     monkeypatch.setattr(batch_layout, "EXACT", 0 if path == "float64" else 1 << 63)
     other = make(1, q, k, weights="extreme", bias="zero", seed=k, **formats)
     np.testing.assert_array_equal(other.accumulate(spectra[5:10]), sums[5:10])

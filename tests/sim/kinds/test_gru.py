@@ -10,8 +10,8 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
 from circulant.sim.kinds.gru import GATES, RESETS
 from circulant.sim.refusal import Refusal
-from tests.sim import definitions, samples
-from tests.sim.definitions import repeatable
+from tests.sim import samples
+from tests.sim.definitions import repeatable, told
 
 
 def stimuli(layer, count=3, steps=4, seed=0):
@@ -24,8 +24,7 @@ def stimuli(layer, count=3, steps=4, seed=0):
 
 
 def plain(layer, x):
-    states = [definitions.gru(layer, sequence) for sequence in x.tolist()]
-    return states if layer.returns == "sequence" else [steps[-1] for steps in states]
+    return [told(layer, sequence) for sequence in x.tolist()]
 
 
 resets = pytest.mark.parametrize("reset", RESETS)

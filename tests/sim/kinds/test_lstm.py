@@ -8,34 +8,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.drawn_layers import lstm
-from tests.sim.definitions import clip, half_up, joint, product, pwl, scaled
-
-
-def plain(layer, sequence):
-    """The outputs that the layer takes over a sequence of lists of integers, unit by unit."""
-    one, pre, cell = layer.output_format.frac, layer.pre_format.width, layer.cell
-    y, c, outputs = [0] * layer.outputs, [0] * layer.hidden, []
-
-    def peeked(value, gate, state, unit):
-        if layer.peephole is None:
-            return value
-        seen = int(layer.peephole[gate][unit]) * state
-        shift = layer.pre_format.frac - layer.peephole_format.frac - cell.frac
-        return clip(value + half_up(scaled(seen, shift)), pre)
-
-    for x in sequence:
-        gates = np.array(joint(layer.gates.parts, (x, y))).reshape(4, -1).tolist()
-        m = []
-        for unit in range(layer.hidden):
-            i = pwl(layer.sigmoid, peeked(gates[0][unit], 0, c[unit], unit))
-            f = pwl(layer.sigmoid, peeked(gates[1][unit], 1, c[unit], unit))
-            g = pwl(layer.tanh, gates[2][unit])
-            c[unit] = clip(half_up(scaled(f * c[unit], -one)) + half_up(scaled(i * g, cell.frac - 2 * one)), cell.width)
-            o = pwl(layer.sigmoid, peeked(gates[3][unit], 2, c[unit], unit))
-            m.append(clip(half_up(scaled(o * pwl(layer.tanh_cell, c[unit]), -one)), layer.output_format.width))
-        y = m if layer.projection is None else product(layer.projection, m)[:layer.outputs]
-        outputs.append(y)
-    return outputs
+from tests.sim.definitions import joint, told
 
 
 @pytest.mark.parametrize("returns", ["last", "sequence"])
@@ -46,8 +19,7 @@ def plain(layer, sequence):
 def test_equals_the_plain_layer_bit_for_bit(options, returns):
     layer = lstm(1, returns=returns, **options)
     x = np.random.default_rng(2).integers(-32768, 32768, (2, 4, layer.inputs))
-    expected = [plain(layer, sequence) for sequence in x.tolist()]
-    assert layer(x).tolist() == (expected if returns == "sequence" else [steps[-1] for steps in expected])
+    assert layer(x).tolist() == [told(layer, sequence) for sequence in x.tolist()]
 
 
 def test_a_joint_product_rounds_once():
@@ -61,7 +33,7 @@ def test_a_joint_product_rounds_once():
 def test_joint_product_wrong_parts():
     one, other = lstm(0, k=4, inputs=5, hidden=6).gates.parts
     with pytest.raises(Refusal, match=r"^The parts of a joint product must have the rows, block size, fraction bits, "
-                                      r"formats, twiddle bits and row shifts of the first, .*; "
+                                      r"formats, twiddle bits, row shifts and multiplier of the first, .*; "
                                       r"quantize them together$"):
         JointProduct((one, dataclasses.replace(other, twiddle_bits=9)))
 
