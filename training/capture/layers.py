@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from circulant.sim.arith.fixed import Format
+from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.capture.call import HIDDEN, Call, Unsupported, Value
 from circulant.training.capture.graph import (
@@ -77,7 +78,7 @@ class Padded(Value):
         assert before.places is not None
         zeros = torch.full((*before.sizes[:-1], count), HIDDEN)
         made = cls(torch.cat((zeros, before.places), -1), before.batch, before.path, refused=(
-            "zeros in front of steps need a Conv1d of stride 1 behind them that reaches back over all of them"))
+            "zeros in front of steps need a Conv1d behind them that reaches back over all of them"))
         object.__setattr__(made, "before", before)
         object.__setattr__(made, "count", count)
         return made
@@ -98,19 +99,38 @@ def pad(call: Call) -> Value:
 
 
 def _causal(call: Call, source: Value) -> Value:
-    """A Conv1d whose outputs know no later steps."""
+    """A Conv1d whose outputs know no later steps; with a stride over an image of one column, where behind its kernel
+    stand as many positions of zeros as it reaches back, which padding alike on both sides asks for."""
     module = call.module
-    if isinstance(module.padding, str) or any(module.padding) or module.stride != (1,):
-        raise Unsupported("a causal Conv1d must have stride 1, and no padding but the zeros in front of it")
+    if isinstance(module.padding, str) or any(module.padding):
+        raise Unsupported("a causal Conv1d must have no padding but the zeros in front of it; set its own to 0")
     assert isinstance(source, Padded)
     if source.count != (module.kernel_size[0] - 1) * module.dilation[0]:
         raise Unsupported(f"it must have as many zeros in front of it as it reaches back, "
                           f"{(module.kernel_size[0] - 1) * module.dilation[0]}, not {source.count}; pad by that")
     if module.groups == module.in_channels == module.out_channels > 1 and _grid(module) is None:
         weight = module.weight.detach().flatten(1).T
+        if module.stride != (1,):
+            return call.emit(Depthwise, (source.before,), 0, weight=_both_sides(weight), bias=_bias(module, weight),
+                             kernel=(2 * len(weight) - 1,), **_strided(module, source.count))
         return call.emit(CausalDepthwise, (source.before,), 0, weight=weight, bias=_bias(module, weight),
                          dilation=module.dilation[0])
-    return call.emit(CausalConv, (source.before,), 0, **_weights(module), dilation=module.dilation[0])
+    found = _weights(module)
+    if module.stride != (1,):
+        own = found["constraint"]
+        wider = BlockCirculant(own.rows, own.columns, own.block_size, kernel=(2 * own.kernel[0] - 1,))
+        return call.emit(Conv, (source.before,), 0, **found | {"first": _both_sides(found["first"]),
+                                                               "constraint": wider}, **_strided(module, source.count))
+    return call.emit(CausalConv, (source.before,), 0, **found, dilation=module.dilation[0])
+
+
+def _both_sides(weight: Tensor) -> Tensor:
+    """Weights (positions, …) with zeros behind the newest one, as many as there are older ones."""
+    return torch.cat((weight, torch.zeros_like(weight[1:])))
+
+
+def _strided(module: Any, reach: int) -> dict[str, tuple[int, ...]]:
+    return {"stride": module.stride, "padding": (reach,), "dilation": module.dilation}
 
 
 def norm(call: Call) -> Value:

@@ -98,8 +98,9 @@ def padding_of(graph: OnnxGraph, node: OnnxNode) -> tuple[int, ...] | None:
     return None if np.any(value) or pads[:, :2].any() or (pads < 0).any() else tuple(pads[:, 2:].reshape(-1).tolist())
 
 
-def _pads(graph: OnnxGraph, node: OnnxNode, kernel: tuple[int, ...]) -> tuple[int, ...]:
-    """The padding of each axis, which is alike on both sides, or as good as that where no window reaches the end."""
+def _pads(graph: OnnxGraph, node: OnnxNode, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
+    """The padding of each axis, which is alike on both sides, or as good as that where no window reaches the end; or
+    the zeros in front of a causal convolution over time, and that it is one."""
     options, rank = node.attributes, len(kernel)
     strides, gaps = (options.get(name, [1] * rank) for name in ("strides", "dilations"))
     spans = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
@@ -114,6 +115,8 @@ def _pads(graph: OnnxGraph, node: OnnxNode, kernel: tuple[int, ...]) -> tuple[in
     if source is not None and (more := padding_of(graph, source)):
         pads = [a + b for a, b in zip(pads, more, strict=True)]
         sizes = graph.shapes[source.inputs[0]][2:]
+    if node.op == "Conv" and rank == 1 and kernel[0] > 1 and pads == [spans[0] - 1, 0]:
+        return (spans[0] - 1,), True
     if min(results) < 1:
         raise node.refused(f"its windows {list(kernel)} must fit into the images, which are {list(sizes)}; give "
                            "larger ones")
@@ -121,7 +124,7 @@ def _pads(graph: OnnxGraph, node: OnnxNode, kernel: tuple[int, ...]) -> tuple[in
             sizes, pads, spans, strides, results, strict=False)):
         raise node.refused("ceil_mode=1 adds windows beyond the edge; leave it out" if options.get("ceil_mode") else
                            f"its padding must be alike on both sides, not {pads}; pad both sides")
-    return tuple(pads[:rank])
+    return tuple(pads[:rank]), False
 
 
 def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
@@ -130,8 +133,8 @@ def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     dilation = tuple(options.get("dilations", [1] * rank))
     weight = _constant(graph, node, 1) if node.op == "Conv" else np.zeros(0)  # (outputs, inputs / groups, …)
     kernel = weight.shape[2:] if node.op == "Conv" else tuple(options["kernel_shape"])
-    pads = _pads(graph, node, kernel)
-    more: dict[str, Any] = {"stride": tuple(options.get("strides", [1] * rank)), "padding": pads}
+    pads, causal = _pads(graph, node, kernel)
+    more: dict[str, Any] = {"stride": tuple(options.get("strides", [1] * rank)), "padding": (0,) if causal else pads}
     if node.op == "Conv":
         bias = _constant(graph, node, 2) if len(node.inputs) > 2 and node.inputs[2] else np.zeros(len(weight))
         groups = int(options.get("group", 1))
@@ -139,7 +142,7 @@ def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         module = _filled(kind(weight.shape[1] * groups, len(weight), kernel, dilation=dilation, groups=groups, **more),
                          weight=weight, bias=bias)
         set_grids(module, grids(graph, node, {1: {"weight": weight}}))
-        return module
+        return nn.Sequential(nn.ConstantPad1d((*pads, 0), 0.0), module) if causal else module
     if any(2 * pad > size for pad, size in zip(pads, kernel, strict=True)):
         raise node.refused(f"its padding must be at most half of its windows {list(kernel)}, not {list(pads)}; pad "
                            "less")

@@ -398,7 +398,8 @@ GROUPS = (
     Group(dict.fromkeys(("Gemm", "MatMul"), _module), "`Linear`, an `Add` of a vector behind it its bias",
           "weights are constants of the file; no `transA`"),
     Group({"Conv": _module}, "`Conv1d`, `Conv2d`",
-          "padding alike on both sides, also as `auto_pad`"),
+          "padding alike on both sides, also as `auto_pad`, or "
+          "in front of steps alone as far as the kernel reaches back"),
     Group(dict.fromkeys(RECURRENT, _recurrent), "`LSTM`, `GRU`, `RNN`, `PeepholeLstm`, `ResetBeforeGru`, `LinearRnn`",
           "forward or bidirectional, sigmoid and tanh; for the tanh of an RNN, or of a GRU that resets before its "
           "matrix, also ReLU; or, of an RNN, \"Affine\" with alpha 1; zeros as initial states, no clip; `Y_c` is "

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from circulant.hw import generate
+from circulant.hw.c import Emulator
 from circulant.sim.cosim import icarus
 from circulant.sim.error.error_bound import error_bound
 from circulant.sim.golden.network import Network
@@ -68,6 +69,27 @@ def test_channels_first_become_steps():
     assert [layer.kind for layer in lower(graph).model("net").layers] == ["flatten", "taps", "linear", "norm", "gru"]
 
 
+@pytest.mark.parametrize(("steps", "stride", "dilation", "groups"), [
+    (9, 2, 1, 1), (8, 3, 2, 1), (7, 4, 1, 1), (10, 2, 2, 8)])
+def test_a_causal_convolution_with_a_stride_is_one_over_images(steps, stride, dilation, groups, tmp_path):
+    """Every stride-th output, from the first step on, for sequences of one length."""
+    torch.manual_seed(steps)
+    conv = nn.Conv1d(8, 8, 3, stride=stride, dilation=dilation, groups=groups)
+    net = Net(lambda m, x: m.out(torch.relu(m.conv(F.pad(x, (2 * dilation, 0)))).flatten(1)), conv=conv,
+              out=nn.Linear(8 * -(-steps // stride), 2))
+    model = net if groups > 1 else compress(net, {"conv": 4})
+    x = torch.randn(5, 8, steps)
+    network = export(model.eval(), x)
+    assert [layer.kind for layer in network.layers] == ["conv" if groups == 1 else "depthwise", "flatten", "linear"]
+    assert np.abs(network.run(x.numpy()).real - model(x).detach().numpy()).max() < 5e-3
+    vectors = network.vectors(x.numpy())
+    assert np.array_equal(Emulator(network).run_integers(vectors.inputs), vectors.outputs)
+    if stride == 2:
+        generate(network, multipliers=24).write(tmp_path)
+        assert icarus.run(tmp_path, vectors).mismatches == 0
+    check(model, x)
+
+
 @pytest.mark.parametrize(("options", "kinds"), [
     ({"groups": 6, "padding": 1, "stride": (2, 1)}, ["conv", "depthwise", "conv"]),
     ({"groups": 6, "dilation": 2, "padding": "same", "bias": False}, ["conv", "depthwise", "conv"]),
@@ -100,10 +122,10 @@ def test_groups_and_gaps_of_convolutions(rank, options, kinds, tmp_path):
 @pytest.mark.parametrize(("steps", "modules", "text"), [
     (lambda m, x: m.conv(F.pad(x, (3, 0))), {"conv": nn.Conv1d(3, 4, 3)},
      "it must have as many zeros in front of it as it reaches back, 2, not 3; pad by that"),
-    (lambda m, x: m.conv(F.pad(x, (2, 0))), {"conv": nn.Conv1d(3, 4, 3, stride=2)},
-     "a causal Conv1d must have stride 1, and no padding but the zeros in front of it"),
+    (lambda m, x: m.conv(F.pad(x, (2, 0))), {"conv": nn.Conv1d(3, 4, 3, padding=1)},
+     "a causal Conv1d must have no padding but the zeros in front of it; set its own to 0"),
     (lambda m, x: m.conv(F.pad(x, (1, 1))), {"conv": nn.Conv1d(3, 4, 3)}, "only zeros in front of the steps of"),
-    (lambda m, x: torch.relu(F.pad(x, (1, 0))), {}, "zeros in front of steps need a Conv1d of stride 1 behind them"),
+    (lambda m, x: torch.relu(F.pad(x, (1, 0))), {}, "zeros in front of steps need a Conv1d behind them"),
     (lambda m, x: m.attention(x, x, x)[0], {"attention": nn.MultiheadAttention(7, 1)},
      "attention has products of two streams of a whole sequence, for which there is no unit; use a GRU, a causal")])
 def test_refusals(steps, modules, text):

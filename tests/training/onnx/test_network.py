@@ -287,6 +287,25 @@ def test_moves_of_values(node, shape, constants, wanted, tmp_path):
     assert abs(network.run(x).real.reshape(9, -1) - wanted(x).reshape(9, -1)).max() < 2e-3
 
 
+@pytest.mark.parametrize(("stride", "dilation", "padded"), [(1, 1, True), (1, 2, False), (2, 1, False), (2, 2, True)])
+def test_zeros_in_front_of_steps_make_a_causal_convolution(stride, dilation, padded, tmp_path):
+    """With a stride over sequences of one length, as images."""
+    reach = 2 * dilation
+    conv = helper.make_node("Conv", ["q" if padded else "t", "w"], ["c"], strides=[stride], dilations=[dilation],
+                            **({} if padded else {"pads": [reach, 0]}))
+    nodes = [*([] if stride > 1 else [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1])]),
+             *([helper.make_node("Pad", ["x" if stride > 1 else "t", "p"], ["q"])] if padded else []), conv,
+             helper.make_node("Transpose", ["c"], ["y"], perm=[0, 2, 1])]
+    if stride > 1 and not padded:
+        conv.input[0] = "x"
+    shape = ["n", 3, 9] if stride > 1 else ["n", 9, 3]
+    constants = {"w": floats(4, 3, 3)} | ({"p": np.array([0, 0, reach, 0, 0, 0])} if padded else {})
+    x = floats(8, *shape[1:])
+    model = from_onnx(written(tmp_path / "net.onnx", nodes, shape, [None] * 3, **constants), x)
+    kinds = [layer.kind for layer in export(model, x).layers]
+    assert kinds == (["taps", "linear"] if stride == 1 else ["conv", "flatten"])
+
+
 WINDOWS = {
     "zeros in front": ([helper.make_node("Pad", ["x", "p"], ["q"]), helper.make_node("Conv", ["q", "w"], ["y"])], 6),
     "more of them": ([helper.make_node("Pad", ["x", "p"], ["q"]),
