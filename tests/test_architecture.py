@@ -343,7 +343,7 @@ LINES = {
     "benchmarks": 9_990,
     "examples": 1_300,
     "docs": 200,
-    "tests": 54_900,
+    "tests": 54_950,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
