@@ -142,7 +142,7 @@ def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         module = _filled(kind(weight.shape[1] * groups, len(weight), kernel, dilation=dilation, groups=groups, **more),
                          weight=weight, bias=bias)
         set_grids(module, grids(graph, node, {1: {"weight": weight}}))
-        return nn.Sequential(nn.ConstantPad1d((*pads, 0), 0.0), module) if causal else module
+        return nn.Sequential(nn.ConstantPad1d((pads[0], 0), 0.0), module) if causal else module
     if any(2 * pad > size for pad, size in zip(pads, kernel, strict=True)):
         raise node.refused(f"its padding must be at most half of its windows {list(kernel)}, not {list(pads)}; pad "
                            "less")
