@@ -223,15 +223,16 @@ class Aside(wiring.Component):
         moves = Signal()
         more = Signal()
         given = Value.cast(self.i.payload)
+        following = Mux(more, Value.cast(queue.o.payload), given)
+        comes = Mux(more, queue.o.valid, self.i.valid)
         m.d.comb += [
             more.eq(waiting != 0), moves.eq(~full | self.o.ready),  # What waits moves up.
-            Value.cast(self.o.payload).eq(Mux(full, held, given)), self.o.valid.eq(full | (~more & self.i.valid)),
+            Value.cast(self.o.payload).eq(Mux(full, held, following)), self.o.valid.eq(full | comes),
             Value.cast(queue.i.payload).eq(given), queue.i.valid.eq(self.i.valid & ~(moves & ~more)),
             self.i.ready.eq((moves & ~more) | queue.i.ready), queue.o.ready.eq(moves & more)]
         m.d.sync += waiting.eq(waiting + (queue.i.valid & queue.i.ready) - (queue.o.valid & queue.o.ready))
         with m.If(moves):
-            m.d.sync += [held.eq(Mux(more, Value.cast(queue.o.payload), given)),
-                         full.eq(Mux(more, queue.o.valid, self.i.valid & (full | ~self.o.ready)))]
+            m.d.sync += [held.eq(following), full.eq(comes & (full | ~self.o.ready))]
         return m
 
 

@@ -175,6 +175,14 @@ def test_an_end_in_trouble_says_so_gives_nothing_wrong_and_recovers_when_both_ar
     assert sum(takes[resets + 2:]) > 50 and not any(fault[resets + 2:]) and shown["up"][-1], "all is well again"
 
 
+def test_what_waits_beside_a_link_leaves_without_a_gap():
+    """Blocks that come in a row, each of which is taken in the second cycle that shows it, as two words go."""
+    shown = trace(Aside(8, depth=8), {"i.valid": [1] * 6 + [0] * 10, "i.payload": [*range(1, 17)],
+                                      "o.ready": [0, 1] * 8})
+    assert shown["o.valid"] == [1] * 12 + [0] * 4
+    assert shown["o.payload"][:12] == [n for n in range(1, 7) for _ in range(2)]
+
+
 @pytest.mark.parametrize("stalls", [(0, 0), (0.5, 0), (0, 0.7), (0.3, 0.6)])
 def test_a_queue_beside_a_stream_keeps_it_as_it_is(stalls):
     words, passed = np.random.default_rng(1).integers(0, 256, 200).tolist(), [Transfers(), Transfers()]
