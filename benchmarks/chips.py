@@ -4,6 +4,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TypedDict
 
@@ -21,6 +22,9 @@ from circulant.hw.resources import period
 from circulant.sim.chips import SYSTEM
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.float_model import Model
 
 __all__ = ["WORKS", "Work", "measure"]
 
@@ -63,13 +67,14 @@ class Work:
     """A network on chips of so many multipliers.
 
     Parameters:
-        shape: of a stack of recurrent layers; or the name of one of `benchmarks.designs`, which is planned only.
+        shape: of a stack of recurrent layers; the sizes of linear layers; or the name of one of `benchmarks.designs`,
+            which is planned only.
         goal: what is to be small.
         steps: of each of the two sequences that are played; with few none is stalled.
         streams: whether they may take turns, a chip for each.
     """
 
-    shape: Shape | str
+    shape: Shape | tuple[int, ...] | str
     block: int
     multipliers: tuple[int, ...]
     goal: Goal = field(default_factory=Goal)
@@ -78,12 +83,25 @@ class Work:
 
     @property
     def title(self) -> str:
-        return f"{self.shape if isinstance(self.shape, str) else self.shape.title} over {len(self.multipliers)} chips"
+        what = self.shape.title if isinstance(self.shape, Shape) else self.shape if isinstance(self.shape, str) else (
+            f"linear {' → '.join(map(str, self.shape))}")
+        return f"{what} over {len(self.multipliers)} chips"
 
     def network(self) -> Network:
         if isinstance(self.shape, str):
             return designs.network(self.shape)
+        if isinstance(self.shape, tuple):
+            return _linear(self.shape, self.block)
         return network(self.shape, self.block, most=MOST)
+
+
+def _linear(sizes: tuple[int, ...], block: int) -> Network:
+    """Linear layers with random weights."""
+    rng, layers = np.random.default_rng(0), list[FloatLinear]()
+    for inputs, outputs in pairwise(sizes):
+        columns = rng.normal(0, inputs ** -0.5, (outputs // block, inputs // block, block))
+        layers.append(FloatLinear(f"fc{len(layers)}", inputs, outputs, columns, rng.normal(0, 0.1, outputs)))
+    return quantize(Model.chain("linear", sizes[0], False, tuple(layers)), rng.normal(0, 0.5, (64, sizes[0])))
 
 
 BOTH = Goal(1.0, 1.0)
@@ -92,8 +110,9 @@ WORKS = (
     Work(Shape("lstm", 3, 768), 8, (2760,) * 2, BOTH, FEW), Work(Shape("lstm", 3, 32, inputs=12), 4, (120,) * 2),
     Work(Shape("lstm", 1, 128), 8, (40,) * 2, steps=90), Work(Shape("gru", 1, 128), 8, (40,) * 2, steps=90),
     Work("resnet8", 8, (342, 684)), Work("resnet8", 8, (342, 684) * 2),
-    Work(PAPERS[0], 8, (2760,) * 2, BOTH, FEW, streams=True))
-"""The stack of the issue, three that are simulated in minutes, unequal chips, and the layer with a projection."""
+    Work(PAPERS[0], 8, (2760,) * 2, BOTH, FEW, streams=True), Work((64, 1024, 64), 8, (342,) * 2))
+"""The stack of the issue, three that are simulated in minutes, unequal chips, the layer with a projection, and two
+layers with many values between them."""
 
 
 def measure(works: Sequence[int] = (), *, simulate: bool = True, bits: int = 64, latency: int = 20, levels: int = 6,
@@ -138,8 +157,8 @@ def _row(work: Work, cluster: Cluster, levels: int, simulate: bool, note: Callab
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
             note(f"{work.title}: designs")
             where = generate_chips(found.planned).write(Path(folder) / "chips")
-            result = verify(where / SYSTEM, made.vectors(x), stalls=work.steps > FEW,
-                            progress=_stages(work.title, note))
+            result = verify(where / SYSTEM, made.vectors(x if made.sequence else x.reshape(-1, made.flow.size)),
+                            stalls=work.steps > FEW, progress=_stages(work.title, note))
         row.update({"period": result.cycles_per_step, "latency_spaced": result.latency_spaced,
                     "words": result.words_compared, "mismatches": result.mismatches})
     return row

@@ -20,6 +20,7 @@ from circulant.hw.plan.shared.groups import Group, paired, shareable
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import INPUT
 from circulant.sim.refusal import Refusal
 
 __all__ = ["KINDS", "OBJECTIVES", "Alternative", "Ladder", "Plan", "alternatives", "each_step", "ladder",
@@ -287,9 +288,12 @@ def _ladders(network: Network, multipliers: int, streams: int, levels: int, obje
     require_positive("streams", streams, "give 1 for the least latency")
     found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
              for layer, flow in zip(network.stages, network.arrangement.come, strict=True)]
-    if not network.many and network.flow.grid is None and isinstance(found[0].rungs[0][0], StreamPlan):
-        # Its values come one by one.
-        found[0] = Ladder([(replace(found[0].rungs[0][0], cycles=network.flow.size),)])
+    arranged = network.arrangement
+    for n, (layer, flow, sources) in enumerate(zip(network.stages, arranged.come, arranged.sources, strict=True)):
+        only = found[n].rungs[0][0]
+        if isinstance(only, StreamPlan) and flow.grid is None and (not n or network.many) and len(sources) == 1 and (
+                sources[0] <= INPUT):  # Its values come one by one, or as many side by side as it asks for.
+            found[n] = Ladder([(replace(only, cycles=-(-flow.size // getattr(layer, "block", 1))),)])
     _check(network, streams)
     if objective not in OBJECTIVES:
         raise Refusal(f"hardware.objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")

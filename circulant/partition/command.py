@@ -49,7 +49,7 @@ T = TypeVar("T")
 @JSON
 def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tuple[int, ...], link: str, topology: str,
               streams: bool, weight: float, out: Path | None, simulates: bool, as_json: bool) -> int:
-    """Choose the place of each layer, whole or by rows, and write a design for each chip.
+    """Choose the place of each layer, whole, by rows or columns, and write a design for each chip.
 
     A design has the chip's Verilog and images, and a manifest with its part and the hash of the whole network. The
     folder "system" has all chips with models of their links, and the ports of the one-chip design.

@@ -1,6 +1,7 @@
 """Behind the array: a chain takes the sums of its rows one after the other, and transforms them back.
 
-``re = s1 - s3`` and ``im = s1 + s2``; rounding to the product's format; inverse FFT; rounding to that of y; bias.
+``re = s1 - s3`` and ``im = s1 + s2``; rounding to the product's format; inverse FFT; rounding to that of y; bias. A
+spectral product ends with its sums: it has no bias, and the cycles of the inverse FFT are those of registers.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,8 +40,14 @@ def _scale_bits(program: Program) -> int:
 
 def chain_width(program: Program) -> int:
     """Bits of a word of `chain_image`: biases, route, scale."""
-    biases = program.matrices[0].product.block_size * max(m.product.output.width for m in program.matrices)
+    biases = program.matrices[0].product.block_size * _bias_width(program)
     return biases + route_layout(program).size + _scale_bits(program)
+
+
+def _bias_width(program: Program) -> int:
+    """Bits of a value of a bias; 0 where sums stay in the spectral domain."""
+    first = program.matrices[0].product
+    return 0 if first.spectral else max(matrix.product.output.width for matrix in program.matrices)
 
 
 def chain_output(program: Program) -> wiring.Signature:
@@ -74,7 +81,7 @@ def _before(levels: int) -> int:
 def chain_image(name: str, program: Program, chain: int) -> Image:
     """Scales, routes and biases of a chain's rows, in the order in which they leave."""
     layout, words = route_layout(program), []
-    width = max(matrix.product.output.width for matrix in program.matrices)
+    width = _bias_width(program)
     biases = width * program.matrices[0].product.block_size
     for index, row in program.leaving(chain):
         matrix = program.matrices[index]
@@ -117,7 +124,7 @@ class OutputPipeline(wiring.Component):
         self._chain = chain
         self._products = [matrix.product for matrix in program.matrices]
         first = self._products[0]
-        self._width = max(p.output.width for p in self._products)
+        self._width = _bias_width(program)
         self._fft = FftShape(first.block_size, max(p.product.width for p in self._products), first.twiddle_bits,
                              program.shape.levels)
         super().__init__({
@@ -139,25 +146,24 @@ class OutputPipeline(wiring.Component):
             [self._program.row_of(n, self._chain)[0] for n in range(len(self._program.passes))], number))
 
         # Combined, rounded and clipped to the product's format: the spectrum that the inverse transform takes.
-        (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
         lives = Lives(m, row_valid if gates_clocks(platform) else None, name="row_lives")
         ready = lives.at(registers(_before(self._fft.levels), self._fft.levels))
-        m.d.comb += [inverse.i.valid.eq(1 if ready is None else ready), inverse.o.ready.eq(1)]
         drops = [p.frac - p.product.frac for p in self._products]
         levels = self._fft.levels
         count = _before(levels)
         keeps = [step < count and (count - step) % steps(levels) == 0 for step in (1, 2)] + [True]  # Steps' registers.
         at = delay(m, matrix, int(keeps[0]), name="combined_matrix")
         clips = delay(m, at, int(keeps[1]), name="whole_matrix")
+        spectrum = []
         for j, number_j in enumerate(self._combined()):
             combined = when(m, number_j, number_j.shape(), kept=keeps[0], name=f"combined_{j}", enable=lives.at(0))
-            rounded = _chosen(drops, at, partial(round_shift if count > 2 else _dropped, combined))
-            whole = when(m, rounded, rounded.shape(), kept=keeps[1], name=f"whole_{j}",
+            fitted = _chosen(drops, at, partial(round_shift if count > 2 else _dropped, combined))
+            whole = when(m, fitted, fitted.shape(), kept=keeps[1], name=f"whole_{j}",
                          enable=lives.at(int(keeps[0])))
             clipped = _chosen([p.product.width for p in self._products], clips, partial(saturate, whole))
-            product = when(m, clipped, signed(self._fft.width), kept=keeps[2], name=f"product_{j}",
-                           enable=lives.at(sum(keeps[:2])))
-            m.d.comb += inverse.i.payload[j].eq(product)
+            spectrum.append(when(m, clipped, signed(self._fft.width), kept=keeps[2], name=f"product_{j}",
+                                 enable=lives.at(sum(keeps[:2]))))
+        turned = self._turned(m, platform, spectrum, ready)
 
         # The row's route and biases, read so that they meet it behind the transform.
         there, late = registers(count, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
@@ -181,15 +187,27 @@ class OutputPipeline(wiring.Component):
         shifts = [p.last_shift for p in self._products]
         spread = max(p.grid.spread for p in self._products)
         for j in range(self._fft.k):
-            scaled: Value = inverse.o.payload[j]
+            scaled = turned[j]
             if spread:
                 scaled = Signal(signed(self._fft.inverse_width + spread), name=f"scaled_{j}")
-                m.d.comb += scaled.eq(inverse.o.payload[j] << scale)
+                m.d.comb += scaled.eq(turned[j] << scale)
             value = _chosen(shifts, matrix, partial(round_shift, scaled))
-            rounded = when(m, value, value.shape(), kept=bool(late), name=f"rounded_{j}", enable=lives.at(there))
+            rounded: Value = when(m, value, value.shape(), kept=bool(late), name=f"rounded_{j}", enable=lives.at(there))
+            if self._width:
+                rounded = rounded + biases.word_select(j, self._width).as_signed()
             update(m, output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
-                saturate, rounded + biases.word_select(j, self._width).as_signed()))), lives.at(there + late))
+                saturate, rounded))), lives.at(there + late))
         return m
+
+    def _turned(self, m: Module, platform: Platform, spectrum: list[Signal], ready: Value | None) -> list[Value]:
+        """Values that the inverse transform makes of a spectrum; those of a spectral product are the same, as late."""
+        if self._products[0].spectral:
+            late = fft_latency(self._fft.k, self._fft.levels)
+            return [delay(m, each, late, name=f"spectrum_{j}") for j, each in enumerate(spectrum)]
+        (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
+        m.d.comb += [inverse.i.valid.eq(1 if ready is None else ready), inverse.o.ready.eq(1),
+                     *(inverse.i.payload[j].eq(each) for j, each in enumerate(spectrum))]
+        return [inverse.o.payload[j] for j in range(self._fft.k)]
 
     def _slots(self, m: Module) -> tuple[Value, Value, Value, Value]:
         """Count the rows of a pass: whether there is one, of which pass, at which slot, and of a second step."""

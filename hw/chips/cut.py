@@ -3,9 +3,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from circulant.hw.chips.rows import block_rows, row_share, undivided
+from circulant.hw.chips.columns import block_columns, column_share, column_sum, unsummed
+from circulant.hw.chips.rows import block_rows, in_proportion, row_share, undivided
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.concat import Concat
+from circulant.sim.kinds.slice import Slice
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow
@@ -16,15 +18,22 @@ __all__ = ["Cut", "Place", "Placement", "Wire", "cut", "even", "not_in_turn", "p
 @dataclass(frozen=True)
 class Place:
     """The chips of a layer: one has it whole; of several each has so many of its block rows, in their order, or with
-    ``streams`` all of it, for sequences of its own: steps of independent ones go to these chips in turn."""
+    ``columns`` of its block columns, whose sums the first one adds up; or with ``streams`` all of it, for sequences of
+    its own: steps of independent ones go to these chips in turn."""
 
     chips: tuple[int, ...]
     blocks: tuple[int, ...] = ()
     streams: bool = False
+    columns: bool = False
 
     @property
     def whole(self) -> bool:
         return len(self.chips) == 1
+
+    @property
+    def gives(self) -> "Place":
+        """The place of what the layer gives: of columns that of their sum."""
+        return Place(self.chips[:1]) if self.columns else self
 
 
 Placement = Mapping[str, Place]
@@ -107,12 +116,7 @@ def even(layer: Any, weights: Sequence[float]) -> tuple[int, ...]:
     if total < len(weights):
         raise Refusal(f"A layer must have a block row for each of its chips, but {layer.name!r} has {total} for "
                       f"{len(weights)} chips; divide it over fewer")
-    found, left, rest = [], total, sum(weights)
-    for n, weight in enumerate(weights):
-        behind = len(weights) - n - 1
-        found.append(max(1, min(left - behind, round(left * weight / rest))) if behind else left)
-        left, rest = left - found[-1], rest - weight
-    return tuple(found)
+    return in_proportion(total, weights)
 
 
 def cut(network: Network, placement: Placement, chips: int, *, state_first: bool = False) -> Cut:
@@ -151,6 +155,19 @@ def not_in_turn(network: Network) -> str:
     return "" if not network.many else "a network has one input and one output"
 
 
+def _begins(name: str, place: Place, total: int) -> list[int]:
+    """The first block of each share of a layer that has so many.
+
+    Raises:
+        Refusal: when they are not shared as they must be.
+    """
+    if (len(set(place.chips)) < len(place.chips) or len(place.blocks) != len(place.chips)
+            or sum(place.blocks) != total or min(place.blocks) < 1):
+        raise Refusal(f"The shares of layer {name!r} must be of {total} block {'columns' if place.columns else 'rows'} "
+                      f"in all, one or more on each chip, not {place.blocks} on {place.chips}; correct the placement")
+    return [sum(place.blocks[:n]) for n in range(len(place.blocks))]
+
+
 class _Cutting:
     def __init__(self, network: Network, placement: Placement, chips: int, *, state_first: bool) -> None:
         self._state_first = state_first
@@ -171,6 +188,8 @@ class _Cutting:
                 chip = place.chips[0]
                 sources = tuple(self._need(chip, source) for source in node.sources)
                 self.parts[chip].nodes[node.name] = Node(node.layer, sources)
+            elif place.columns:
+                self._columns(node, place)
             else:
                 self._rows(node, place)
         outputs = {}
@@ -188,11 +207,7 @@ class _Cutting:
         if why := undivided(layer):
             raise Refusal(f"The rows of layer {node.name!r} cannot be divided: {why}; place it whole")
         total, k = block_rows(layer), layer.outputs // block_rows(layer)
-        if (len(set(place.chips)) < len(place.chips) or len(place.blocks) != len(place.chips)
-                or sum(place.blocks) != total or min(place.blocks) < 1):
-            raise Refusal(f"The shares of layer {node.name!r} must be of {total} block rows in all, one or more on "
-                          f"each chip, not {place.blocks} on {place.chips}; correct the placement")
-        begins = [sum(place.blocks[:n]) for n in range(len(place.blocks))]
+        begins = _begins(node.name, place, total)
         for n, chip in enumerate(place.chips):
             name, part = piece(node.name, n), self.parts[chip]
             source, *_ = given = self._given(chip, node.sources[0], k)
@@ -219,10 +234,62 @@ class _Cutting:
                 beside = [(side, sum(sizes))]
             part.nodes[name] = Node(share, (beside[0][0],))
 
+    def _columns(self, node: Node, place: Place) -> None:
+        layer = node.layer
+        if why := unsummed(layer):
+            raise Refusal(f"The columns of layer {node.name!r} cannot be divided: {why}; place it whole")
+        k, owner, formats = layer.product.block_size, place.chips[0], []
+        flow = Flow(layer.product.rows, sequence=self.network.flows[node.name].sequence)
+        for n, (chip, begin) in enumerate(zip(place.chips, _begins(node.name, place, block_columns(layer)),
+                                              strict=True)):
+            share = column_share(layer, name := piece(node.name, n), begin, begin + place.blocks[n])
+            source = self._range(chip, node.sources[0], begin * k, share.inputs, name=f"{name}_in", k=k)
+            self.parts[chip].nodes[name] = Node(share, (source,))
+            formats.append(share.output_format)
+            if chip != owner:
+                self.parts[owner].inputs[name] = Input(name, flow)
+                self._wire(name, chip, owner, flow, direct=True)
+        names = tuple(piece(node.name, n) for n in range(len(place.chips)))
+        self.parts[owner].nodes[node.name] = Node(column_sum(layer, formats), names)
+
+    def _range(self, chip: int, source: str, first: int, size: int, *, name: str, k: int) -> str:
+        """The input or node of a chip's part that gives some values of the vectors of ``source``, best in blocks of
+        ``k``; ``name`` is for what is made for them. Chips that have others send these alone."""
+        flow, form = self.network.flows[source], self.network.formats[source]
+        found = list[tuple[str, int]]()
+        for each, at, own, home in self._homes(chip, source):
+            begin, end = max(first, at), min(first + size, at + own)
+            if begin >= end:
+                continue
+            if (begin, end) != (at, at + own):
+                cutting = Slice(f"{name}{len(found)}", own, first=begin - at, size=end - begin, input_format=form,
+                                block=k)
+                self.parts[home].nodes[cutting.name] = Node(cutting, (self._need(home, each),))
+                each = cutting.name
+            self._piece(each, end - begin, home, chip, sequence=flow.sequence)
+            found.append((each, end - begin))
+        if len(found) > 1:
+            names, sizes = zip(*found, strict=True)
+            self.parts[chip].nodes[name] = Node(Concat(name, sizes, (form,) * len(sizes), form, k), names)
+        return name if len(found) > 1 else found[0][0]
+
+    def _homes(self, chip: int, source: str) -> list[tuple[str, int, int, int]]:
+        """The inputs and nodes that give the vectors of ``source`` between them, for a chip: each with its first value,
+        its values and its chip."""
+        whole, part = self.network.flows[source].size, self.parts[chip]
+        if source in self.given or source in part.nodes or source in part.inputs:
+            return [(self._need(chip, source), 0, whole, chip)]
+        place = self.placement[source].gives
+        if place.whole:
+            return [(source, 0, whole, place.chips[0])]
+        k = whole // sum(place.blocks)
+        return [(piece(source, n), k * sum(place.blocks[:n]), k * place.blocks[n], home)
+                for n, home in enumerate(place.chips)]
+
     def _given(self, chip: int, name: str, k: int) -> list[tuple[str, int, int]]:
         """The inputs or nodes of a chip's part that give the vectors of ``name`` between them: each with its place in
         them and its values, in the order in which they are best taken."""
-        place = self.placement.get(name)
+        place = self.placement[name].gives if name in self.placement else None
         layer = None if place is None or place.whole else next(
             node.layer for node in self.network.nodes if node.name == name)
         if not self._state_first or layer is None or layer.outputs // block_rows(layer) != k:
@@ -248,7 +315,7 @@ class _Cutting:
         if name in self.given:
             part.inputs[name] = self.given[name]
             return name
-        place, flow = self.placement[name], self.network.flows[name]
+        place, flow = self.placement[name].gives, self.network.flows[name]
         if place.whole:
             part.inputs[name] = Input(name, flow)
             self._wire(name, place.chips[0], chip, flow, direct=True)

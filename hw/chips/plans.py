@@ -138,18 +138,25 @@ def _plans(part: Network, multipliers: int, waits: dict[str, int], objective: st
            beat_blocks: int) -> list[Plan]:
     """The plans in which shares of layers with a state wait so many cycles for the others; what links carry are single
     blocks."""
-    if objective == "throughput" or waits or part.many or not part.arrangement.chain:
+    if objective == "throughput" or waits or part.many or not part.arrangement.chain or _summed(part):
         return plan(part, multipliers, levels=levels, waits=waits, beat_blocks=beat_blocks)
     return alternatives(part, multipliers, levels=levels, objective=objective, beat_blocks=beat_blocks)[0].plans
 
 
+def _summed(part: Network) -> bool:
+    """Whether sums of shares of columns leave the array of a layer, which then has it to itself."""
+    return any(each.spectral for layer in part.stages for each in layer.products.values())
+
+
 def _sharing(part: Network, multipliers: int, levels: int) -> Iterator[list[Plan]]:
-    """Plans with one array for all products of a part, the best ones first by the estimates of its latency."""
+    """Plans with one array for all products of a part, the best ones first by the estimates of its latency; none where
+    sums of columns leave it."""
     usual = plan(part, multipliers, levels=levels)
     mine = [n for n, each in enumerate(usual) if isinstance(each, LayerPlan)]
     layers = tuple(cast("Simple", part.stages[n]) for n in mine)
     products = [matrix.product for layer in layers for matrix in matrices_of(layer)]
-    if len({(each.block_size, each.twiddle_bits) for each in products}) != 1 or products[0].block_size == 1:
+    if len({(each.block_size, each.twiddle_bits) for each in products}) != 1 or products[0].block_size == 1 or (
+            _summed(part)):
         return
     fitting = [each for each in candidates(Group(layers), levels) if each.multipliers <= multipliers]
     k = products[0].block_size

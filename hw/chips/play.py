@@ -12,6 +12,7 @@ from circulant.hw.array.plans import LayerPlan, Plan, Sharing
 from circulant.hw.chips.chip import Streams, wires_of
 from circulant.hw.chips.cut import Cut
 from circulant.hw.chips.words import LinkShape
+from circulant.hw.plan.passing import joined
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.play import Array
 from circulant.hw.stream.storage import DeepQueue
@@ -162,6 +163,10 @@ class Played:
             elif size:
                 self._stages.append(_Stage(chip, node.name, sources, out, k=gives, size=size,
                                            latency=DeepQueue.latency))
+            elif layer.kind == "add":
+                (turn,), _, more = joined(layer, [[0]] * len(sources), gives)
+                self._stages.append(_Stage(chip, node.name, sources, out, k=gives, size=layer.inputs,
+                                           latency=turn + more))
             else:
                 self._stages.append(_Stage(chip, node.name, sources, out, k=gives, size=layer.outputs,
                                            latency=round(plan.cycles), whole=layer.inputs))

@@ -16,7 +16,17 @@ from circulant.sim.kinds.linear import Linear
 from circulant.sim.kinds.lstm import Lstm
 from circulant.sim.refusal import Refusal
 
-__all__ = ["block_rows", "row_share", "undivided"]
+__all__ = ["block_rows", "in_proportion", "row_share", "undivided"]
+
+
+def in_proportion(total: int, weights: Sequence[float]) -> tuple[int, ...]:
+    """So many blocks, at least one for each of some weights, and in proportion to them."""
+    found, left, rest = [], total, sum(weights)
+    for n, weight in enumerate(weights):
+        behind = len(weights) - n - 1
+        found.append(max(1, min(left - behind, round(left * weight / rest))) if behind else left)
+        left, rest = left - found[-1], rest - weight
+    return tuple(found)
 
 
 @singledispatch

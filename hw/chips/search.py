@@ -7,8 +7,9 @@ again, as in HyPar's hierarchy, and each half is one chip of all its multipliers
 
 States are ranked by what is least possible: work by multipliers, and words. Those that are left at the end are ranked
 by `Costs.cost`, from the ladders of plans that the planner itself chooses from, and the best of these are planned.
-Columns are a choice of the papers that no circuit here has: `UNBUILT` says why, and it is not chosen. Streams, a chip
-for each of several independent sequences, are one for the whole network alone, where it is asked for.
+Columns come behind that: in the best placements layers whose columns would lower the cost get them, with the rows of
+what they take on the same chips where that is better, and what comes out is planned, too. Streams, a chip for each of
+several independent sequences, are a choice for the whole network alone, where it is asked for.
 
 HyPar: Song et al., HPCA 2019. AccPar: Song et al., HPCA 2020.
 """
@@ -20,6 +21,7 @@ from math import inf
 from typing import Any
 
 from circulant.hw.chips.cluster import Chip, Cluster
+from circulant.hw.chips.columns import block_columns, even_columns, unsummed
 from circulant.hw.chips.costs import FILL, Costs, Goal
 from circulant.hw.chips.cut import Place, Placement, even, not_in_turn
 from circulant.hw.chips.plans import Planned, planned, shared
@@ -31,13 +33,10 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Node
 
-__all__ = ["FLAT", "UNBUILT", "Choice", "baselines", "best", "candidates", "exhaustive", "search"]
+__all__ = ["FLAT", "Choice", "baselines", "best", "candidates", "columned", "exhaustive", "search"]
 
-FLAT, KEPT, FINALISTS = 4, 256, 3
-
-UNBUILT = {"columns": "no circuit exchanges partial sums of spectra"}
-"""Choices of the papers that are not built, and why."""
-
+FLAT, KEPT, FINALISTS, SUMMED = 4, 256, 3, 2
+"""Chips that are told apart at once, states that are kept, placements that are planned, and those with columns."""
 
 def candidates(costs: Costs, name: str, chips: Sequence[tuple[int, ...]], weights: Sequence[float]) -> list[Place]:
     """The places of a layer: whole on one of some chips, its rows over several.
@@ -223,6 +222,49 @@ def exhaustive(costs: Costs, *, divided: bool = True) -> tuple[float, Placement]
     return made
 
 
+def columned(costs: Costs, placements: Sequence[Placement]) -> list[Placement]:
+    """Placements in which the columns of layers are divided, each of a lower cost than the one that it is made from;
+    the best one first."""
+    found: dict[tuple[tuple[str, Place], ...], float] = {}
+    for placement in placements:
+        least = start = costs.cost(placement)
+        for name in costs.nodes:
+            for change in _columns(costs, name, placement):
+                made = {**placement, **change}
+                if (cost := costs.cost(made)) < least:
+                    least, placement = cost, made
+        if least < start:
+            found[tuple(placement.items())] = least
+    return [dict(each) for each in sorted(found, key=found.__getitem__)]
+
+
+def _columns(costs: Costs, name: str, placement: Placement) -> Iterator[dict[str, Place]]:
+    """Places of a layer whose columns are divided: as the rows of what it takes are, or over chips of which each has
+    its rows, too; or over others."""
+    node, chips = costs.nodes[name], costs.cluster.chips
+    if unsummed(node.layer):
+        return
+    k, (source,) = node.layer.product.block_size, node.sources
+    before = placement.get(source)
+    if before is not None and before.blocks and not before.columns:
+        size = costs.nodes[source].layer.outputs // sum(before.blocks)
+        if all(each * size % k == 0 for each in before.blocks[:-1]):
+            found = [each * size // k for each in before.blocks[:-1]]
+            last = block_columns(node.layer) - sum(found)
+            yield {name: Place(before.chips, (*found, last), columns=True)}
+    groups = [each for count in range(2, len(chips) + 1) for each in combinations(range(len(chips)), count)
+              ] if len(chips) <= FLAT else list({placement[each].chips for each in (name, source) if each in placement
+                                                 and len(placement[each].chips) > 1})
+    for some in groups:
+        weights = [costs.weights[n] for n in some]
+        if blocks := even_columns(node.layer, weights):
+            mine = {name: Place(some, blocks, columns=True)}
+            yield mine
+            other = costs.nodes.get(source)
+            if other is not None and not undivided(other.layer) and block_rows(other.layer) >= len(some):
+                yield {source: Place(some, even(other.layer, weights)), **mine}
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """The plan that was found, and those it was chosen from."""
@@ -238,7 +280,9 @@ class Choice:
                 found.append(f"{name}: streams, in turn on {', '.join(names[n] for n in place.chips)}")
                 continue
             rows = [f"{blocks} blocks on {names[n]}" for n, blocks in zip(place.chips, place.blocks, strict=False)]
-            found.append(f"{name}: " + (f"rows, {', '.join(rows)}" if rows else f"whole on {names[place.chips[0]]}"))
+            divided = "columns" if place.columns else "rows"
+            found.append(f"{name}: " + (f"{divided}, {', '.join(rows)}" if rows else
+                                        f"whole on {names[place.chips[0]]}"))
         return found
 
 
@@ -276,6 +320,11 @@ def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, leve
             found, divided = found + ways, bool(ways)
         if len({id(each.placement) for each in found}) == FINALISTS:
             break
+    if len(cluster.chips) > 1:
+        for placement in columned(costs, placements[:FINALISTS])[:SUMMED]:
+            with suppress(Refusal):
+                _require_fit(made := planned(network, cluster, placement, objective=objective, levels=levels))
+                found.append(made)
     if not found:
         raise Refusal(refused)
     return Choice(min(found, key=lambda each: goal.of(each.timing.period, each.timing.latency)), len(placements))

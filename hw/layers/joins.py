@@ -6,6 +6,7 @@ kept back. So that nothing stalls either, it holds as many as the longest other 
 the other way come when the last one has gone in, a whole sequence waits, too (`Stages.waiting`).
 """
 from collections.abc import Sequence
+from typing import ClassVar
 
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
@@ -41,9 +42,12 @@ class JoinLayer(WithoutImages, wiring.Component):
     Members:
         k: values of a block.
         depths: blocks that each queue holds.
+        more: that it holds besides, as another source comes over a link.
         i_0, i_1, …: streams of blocks of the sources, in their order.
         o: stream of blocks of the join.
     """
+
+    more: ClassVar[int] = 0
 
     def __init__(self, layer: Elementwise | Concat | Blend, *, k: int, beside: Sequence[int]) -> None:
         self._layer, self.k = layer, k
@@ -64,12 +68,12 @@ class JoinLayer(WithoutImages, wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        return Parts([Memory(1, self.k * width + 1, depth)
+        return Parts([Memory(1, self.k * width + 1, depth + self.more)
                       for width, depth in zip(self.widths, self.depths, strict=True)])
 
     def _queues(self, m: Module) -> list[DeepQueue]:
         found = []
         for n, (width, depth) in enumerate(zip(self.widths, self.depths, strict=True)):
-            m.submodules[f"waits_{n}"] = queue = DeepQueue(block(self.k, width), depth=depth)
+            m.submodules[f"waits_{n}"] = queue = DeepQueue(block(self.k, width), depth=depth + self.more)
             found.append(queue)
         return found

@@ -6,6 +6,7 @@ column c: ``C[i, j] = c[(i - j) mod k]``, so that ``C @ x = ifft(fft(c) * fft(x)
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,7 +85,12 @@ class Product:
 
     Raises:
         Refusal: when a sum could leave int64, or the shapes or formats contradict each other.
+
+    Members:
+        spectral: whether it ends with the sums, see `circulant.sim.kinds.partial.SpectralProduct`.
     """
+
+    spectral: ClassVar[bool] = False
 
     weights: Integers
     bias: Integers

@@ -37,6 +37,9 @@ class _Range(Layer):
 class Slice(_Range, GoldenLayer):
     """The values ``first`` … ``first + size − 1`` of what comes.
 
+    Parameters:
+        block: values of a block that comes where its source is an input of the network; of a circuit, not of a file.
+
     Raises:
         Refusal: when there are not so many.
     """
@@ -46,6 +49,7 @@ class Slice(_Range, GoldenLayer):
     first: int
     size: int
     input_format: Format
+    block: int = 1
 
     @property
     def output_format(self) -> Format:

@@ -6,7 +6,8 @@ from benchmarks import designs
 from circulant.hw.chips.cluster import Chip, Cluster, Link
 from circulant.hw.chips.costs import Costs, Goal
 from circulant.hw.chips.cut import Place
-from circulant.hw.chips.search import baselines, best, candidates, exhaustive, search
+from circulant.hw.chips.plans import planned
+from circulant.hw.chips.search import baselines, best, candidates, columned, exhaustive, search
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import cluster, pair
 from tests.random_networks import Random
@@ -50,6 +51,22 @@ def test_branches_that_part_and_meet_over_images_stay_together():
     for stage in ("stage2", "stage3"):
         assert len({place[f"{stage}_{each}"].chips for each in ("conv1", "conv2", "shortcut_conv")}) == 1
     assert place["add_1"] == place["stage2_conv1"] and len({each.chips for each in place.values()}) > 1
+
+
+def test_columns_follow_rows_where_they_lower_the_cost():
+    """Many values between two layers, few behind them: sums of columns are few words, and both chips make them."""
+    costs = Costs(chain(7, (8, 128, 8)), cluster(60, 60, bits=16))
+    before = best(costs)
+    after, *_ = columned(costs, before[:3])
+    assert not any(each.columns for each in before[0].values())
+    assert after == {"l0": Place((0, 1), (16, 16)), "l1": Place((0, 1), (16, 16), columns=True)}
+    assert costs.cost(after) < costs.cost(before[0])
+    assert costs.words(after) == {(1, 0): 2 * 8}, "two blocks of sums, each of eight words"
+    found = search(costs.network, costs.cluster)
+    assert found.lines() == ["l0: rows, 16 blocks on chip0, 16 blocks on chip1",
+                             "l1: columns, 16 blocks on chip0, 16 blocks on chip1"]
+    assert found.planned.timing.period < planned(costs.network, costs.cluster, before[0]).timing.period
+    assert found.planned.timing.links[1, 0] == costs.words(after)[1, 0]
 
 
 def test_only_what_is_built_is_a_candidate():
