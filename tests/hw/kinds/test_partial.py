@@ -19,8 +19,8 @@ from tests.hw.simulate import Transfers, run, sink, source, stream
 
 def shares(k, ends, relu=False, shifts=(), multiplier="exact"):
     """A layer whose last output block is not whole, its shares and their sums of some vectors."""
-    layer = Linear("whole", ends[-1] * k, 3 * k - k // 2, replace(product(3, ends[-1], k), row_shifts=shifts, multiplier=multiplier),
-                   relu)
+    matrix = replace(product(3, ends[-1], k), row_shifts=shifts, multiplier=multiplier)
+    layer = Linear("whole", ends[-1] * k, 3 * k - k // 2, matrix, relu)
     parts = [column_share(layer, f"share{n}", *each) for n, each in enumerate(pairwise(ends))]
     x = numbers(layer.input_format, 12, layer.inputs)
     return layer, x, parts, [part(x[:, begin * k:end * k]) for part, (begin, end) in zip(
