@@ -95,6 +95,8 @@ class Quantization(Table):
     finetune_rate: float = key(1e-3, "learning rate of the fine-tuning and of that ADMM", low=1e-8, high=10)
     finetune_noise: float = key(0.0, "probability with which each bit of the weights is flipped in each forward pass "
                                 "of the fine-tuning; see faults.md", low=1e-9, high=0.5, zero="none")
+    finetune_sensitivity: float = key(0.0, "the same probability in a penalty on what flipped bits do to the outputs, "
+                                      "to first order", low=1e-9, high=0.5, zero="none")
     finetune_clip: int = key(0, "bits by which the fine-tuning cuts the range of the weights, so that a flipped bit is "
                              "less; their step is as many bits finer", low=1, high=6, zero="none")
     finetune_labels: float = key(0.0, "share of the labels in the loss of the fine-tuning; the rest is the distance "

@@ -40,6 +40,9 @@ SAMPLE = 64
 STEPS = 6400
 """Steps of all samples together that the noise of a width is measured on."""
 
+FINETUNED = ("noise", "sensitivity", "labels")
+"""Keys of [quantization], behind finetune_, that `circulant.training.finetune` takes by these names."""
+
 
 @dataclass(frozen=True, eq=False)
 class Golden:
@@ -105,9 +108,11 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
                                                       ports=_ports(table["dsp"])))
         picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), data, table)
         bits = picked.widths
-    if not table["finetune_epochs"] and any(table[f"finetune_{each}"] for each in ("noise", "clip", "labels")):
-        raise Refusal("quantization.finetune_noise, finetune_clip and finetune_labels need a fine-tuning that they act "
-                      "on, but quantization.finetune_epochs is 0; give it epochs, or leave them out")
+    if not table["finetune_epochs"] and any(
+            table[f"finetune_{each}"] for each in (*FINETUNED, "clip")):
+        raise Refusal("quantization.finetune_noise, finetune_sensitivity, finetune_clip and finetune_labels need a "
+                      "fine-tuning that they act on, but quantization.finetune_epochs is 0; give it epochs, or leave "
+                      "them out")
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
         vectors = {path for layer in network.layers for path in factors(layer)}
@@ -119,8 +124,8 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
             through = quantize(reference, peaks, **replace(bits, grids=known).as_dict())
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
-            rate=table["finetune_rate"], noise=table["finetune_noise"], labels=table["finetune_labels"],
-            through=through, progress=lambda phase, epoch, epochs, metrics: show(
+            rate=table["finetune_rate"], **{each: table[f"finetune_{each}"] for each in FINETUNED}, through=through,
+            progress=lambda phase, epoch, epochs, metrics: show(
                 PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, "
                 f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)

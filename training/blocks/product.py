@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear, pad
 
 __all__ = ["diagonals", "faster", "product", "spread"]
@@ -92,7 +91,6 @@ class _Spread(torch.autograd.Function):
         return dense.view(p * k, q * k)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         return diagonals(gradient, *ctx.shape)
 

@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 from circulant.training.blocks.clone import clone
 from circulant.training.loop.hints import Hints
 from circulant.training.loop.loop import forward
+from circulant.training.loop.sensitivity import Sensitivity
 from circulant.training.task.batches import Batch
 from circulant.training.task.task import Task
 
@@ -28,17 +29,19 @@ class DistillationTask(Task):
         teacher: it is copied.
         weight: of the distance in the loss; the rest is the loss of the task.
         student, hints: the model, and the weight of its `Hints` in the loss, beyond the two parts; 0 for none.
+        sensitivity: of the student, to add what wrong bits in its weights add to the distance, beyond the two parts.
 
     Raises:
         Refusal: as `Hints`.
     """
 
     def __init__(self, task: Task, teacher: nn.Module, *, weight: float = 1.0, student: nn.Module | None = None,
-                 hints: float = 0.0) -> None:
+                 hints: float = 0.0, sensitivity: Sensitivity | None = None) -> None:
         super().__init__(task.classes, task.measured, task.chosen)
         self._task, self._teacher, self._weight = task, clone(teacher).eval(), weight
         self.kind, self.pads, self.per_step = task.kind, task.pads, task.per_step
         self._hints, self._hint_weight = Hints(student, self._teacher) if student is not None and hints else None, hints
+        self._sensitivity = sensitivity
 
     @property
     def auxiliary_modules(self) -> dict[str, tuple[nn.Module, Optimizer]]:
@@ -52,10 +55,12 @@ class DistillationTask(Task):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         with torch.no_grad():
             wanted = self._compared(forward(self._teacher.to(batch.x.device), batch), batch)
-        distance = (self._compared(outputs, batch) - wanted).square().sum() / wanted.square().sum().clamp(min=1e-30)
-        loss = distance
+        compared, power = self._compared(outputs, batch), wanted.square().sum().clamp(min=1e-30)
+        loss = distance = (compared - wanted).square().sum() / power
         if self._weight != 1:
             loss = self._weight * distance + (1 - self._weight) * self._task.loss(outputs, batch)
+        if self._sensitivity is not None:
+            loss = loss + self._sensitivity(compared) / power
         return loss if self._hints is None else loss + self._hint_weight * self._hints.distance(batch.lengths)
 
     def tally(self, outputs: Tensor, batch: Batch) -> Any:

@@ -15,6 +15,7 @@ from circulant.training.blocks.quantized_set import constrain_to_quantized, sett
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.loop import Fit, Metrics, Recipe
 from circulant.training.loop.runtime import choose_device
+from circulant.training.loop.sensitivity import Sensitivity, refused
 from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.samples import Given, samples
 from circulant.training.task.task import Task, task_of
@@ -30,8 +31,8 @@ SEEDS = {"joint": 4, "finetune": 5}
 
 def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, epochs: int, joint_epochs: int = 0,
              test: Given | None = None, task: Task | None = None, settings: TrainingSettings | None = None,
-             rate: float = 1e-3, noise: float = 0.0, labels: float = 0.0, through: Network | None = None,
-             progress: Show | None = None) -> nn.Module:
+             rate: float = 1e-3, noise: float = 0.0, sensitivity: float = 0.0, labels: float = 0.0,
+             through: Network | None = None, progress: Show | None = None) -> nn.Module:
     """A copy of a trained model whose weights are integers of the formats, as good as training makes them.
 
     Parameters:
@@ -42,6 +43,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
             the hard projection into it.
         epochs: of training inside the set, straight through the rounding.
         noise: the probability with which each bit of the weights is flipped in each forward pass of these epochs.
+        sensitivity: the same probability in a penalty on what such flips do to the outputs, see `Sensitivity`.
         through: the golden network of the model, where its products are approximate: those of these epochs are, too.
         task: None for that of the data. The loss is the distance from the model's outputs, ``labels`` of it its own.
         settings: batch, optimizer, ρ and the rest; the learning rate of both phases is ``rate``.
@@ -50,19 +52,22 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
         The model with its weights on the grid, as ordinary block-circulant or dense ones.
 
     Raises:
-        Refusal: as `Fit`, `Admm` and `circulant.training.blocks.approximate.multiplying`.
+        Refusal: as `Fit`, `Admm`, `circulant.training.blocks.approximate.multiplying` and
+            `circulant.training.loop.sensitivity.refused`.
     """
     s = settings or TrainingSettings()
     read = samples(data, test, task=task.kind if task else None, seed=s.seed, batch=s.batch_size)
-    distilled = DistillationTask(task or task_of(read), model, weight=1 - labels)
-    sizes = block_sizes(model)
+    task, teacher, sizes = task or task_of(read), model, block_sizes(model)
 
     def run(phase: str, phase_model: nn.Module, count: int, admm: Admm | None = None) -> None:
         recipe = Recipe(count, lr=rate, batch=s.batch_size, seed=s.seed + SEEDS[phase], decay=s.decay, warmup=0,
                         optimizer=s.optimizer, weight_decay=s.weight_decay, clip=s.clip, precision=s.precision)
+        rise = Sensitivity(phase_model, sensitivity) if sensitivity and admm is None else None
+        distilled = DistillationTask(task, teacher, weight=1 - labels, sensitivity=rise)
         fit = Fit(phase_model, read, distilled, recipe, add_gradient=admm.add_penalty_gradient if admm else None)
         for epoch in range(1, count + 1):
-            metrics: dict[str, Any] = fit.run_epoch()
+            with refused() if rise else nullcontext():
+                metrics: dict[str, Any] = fit.run_epoch()
             if admm is not None:
                 admm.update()
                 metrics |= dict(zip(("primal", "dual"), admm.worst, strict=True))

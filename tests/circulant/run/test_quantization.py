@@ -256,9 +256,10 @@ def test_labels_in_the_fine_tuning_mend_what_the_model_does_wrong():
     assert right(0.9) > right(0.0) + 0.3
 
 
-@pytest.mark.parametrize("key", ["finetune_noise", "finetune_clip", "finetune_labels"])
+@pytest.mark.parametrize("key", ["finetune_noise", "finetune_sensitivity", "finetune_clip", "finetune_labels"])
 def test_noise_without_a_fine_tuning_is_refused(key):
     model, data = classified()
-    with pytest.raises(Refusal, match=r"finetune_noise, finetune_clip and finetune_labels need a fine-tuning that they "
-                       r"act on, but quantization\.finetune_epochs is 0; give it epochs, or leave them out"):
+    with pytest.raises(Refusal, match=r"finetune_noise, finetune_sensitivity, finetune_clip and finetune_labels need a "
+                       r"fine-tuning that they act on, but quantization\.finetune_epochs is 0; give it epochs, or "
+                       r"leave them out"):
         quantization.golden(model, data, TABLE | {key: 1})
