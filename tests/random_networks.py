@@ -17,17 +17,24 @@ from circulant.sim.real import float_model
 
 
 class Random:
-    """Random layers in float64."""
+    """Random layers in float64.
 
-    def __init__(self, seed):
-        self._rng = np.random.default_rng((seed, 19))
+    Parameters:
+        rng: in place of the seed's.
+        scale: deviation of weights and biases.
+        even: whether weights are so much smaller in wide matrices that sums are not.
+    """
 
-    def normal(self, *shape, scale=0.4):
-        return self._rng.normal(0, scale, shape)
+    def __init__(self, seed=0, *, rng=None, scale=0.4, even=False):
+        self._rng, self._scale, self._even = rng or np.random.default_rng((seed, 19)), scale, even
+
+    def normal(self, *shape, scale=None):
+        return self._rng.normal(0, self._scale if scale is None else scale, shape)
 
     def columns(self, k, rows, columns, *before):
         """First columns of a matrix in blocks of k, ragged edges filled as export fills them."""
-        return self.normal(*before, -(-rows // k), -(-columns // k), k)
+        made = self.normal(*before, -(-rows // k), -(-columns // k), k)
+        return made / np.sqrt(columns) * 2 if self._even else made
 
     def linear(self, name, inputs, outputs, k, relu=False):
         return FloatLinear(name, inputs, outputs=outputs, weight=self.columns(k, outputs, inputs),

@@ -7,13 +7,10 @@ import numpy as np
 from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Integers, round_shift, saturate
 from circulant.sim.golden.network import Network
-from circulant.sim.kinds.gru import FloatGru
-from circulant.sim.kinds.linear import FloatLinear
-from circulant.sim.kinds.lstm import FloatLstm
-from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
+from tests.random_networks import Random
 
 FORMATS = {"weight": Format(8, 6), "input": Format(10, 6), "spectrum": Format(10, 4), "product": Format(16, 9),
            "output": Format(11, 6)}
@@ -41,19 +38,10 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
             **widths: Any) -> Network:
     """A quantized GRU, with a linear layer behind it when ``outputs`` are asked for."""
     rng = np.random.default_rng(seed)
-
-    def random(*shape: int) -> Any:
-        return rng.normal(0, 0.4, shape)
-
-    p = -(-hidden // k)
-    layers: list[FloatLayer] = [FloatGru(
-        "gru", inputs=inputs, hidden=hidden, weight_ih=random(3, p, -(-inputs // k), k), weight_hh=random(3, p, p, k),
-        bias_ih=random(3, hidden),
-        bias_hh=random(3, hidden), returns=returns)]
+    r = Random(rng=rng)
+    layers: list[FloatLayer] = [r.gru("gru", inputs, hidden, k, returns)]
     if outputs:
-        k_out = k_out or k
-        layers.append(FloatLinear(
-            "out", hidden, outputs, random(-(-outputs // k_out), -(-hidden // k_out), k_out), random(outputs)))
+        layers.append(r.linear("out", hidden, outputs, k_out or k))
     model = float_model.Model.chain("small", inputs, True, tuple(layers))
     return quantize(model, rng.normal(0, 1, (20, 6, inputs)), **widths)
 
@@ -67,31 +55,14 @@ def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 
         Refusal: when the widths contradict each other.
     """
     rng = np.random.default_rng((seed, 5))
-
-    def random(*shape: int) -> Any:
-        return rng.normal(0, 0.7, shape)
-
-    def first_columns(rows: int, columns: int, *gates: int) -> Any:
-        return random(*gates, -(-rows // k), -(-columns // k), k) / np.sqrt(columns) * 2
-
-    outputs = projection or hidden
-    layer: FloatLayer
+    r = Random(rng=rng, scale=0.7, even=True)
     if kind == "lstm":
-        layer = FloatLstm(
-            "layer", inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=first_columns(hidden, inputs, 4),
-            weight_hh=first_columns(hidden, outputs, 4), bias_ih=random(4, hidden), bias_hh=random(4, hidden),
-            projection=first_columns(outputs, hidden) if projection else None,
-            peephole=random(3, hidden) if peephole else None, returns=returns)
+        layer: FloatLayer = r.lstm("layer", inputs, hidden, k, returns, projection=projection, peephole=peephole)
     elif kind == "rnn":
-        layer = FloatRnn("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 1),
-                         weight_hh=first_columns(hidden, hidden, 1), bias_ih=random(1, hidden),
-                         bias_hh=random(1, hidden), returns=returns)
+        layer = r.rnn("layer", inputs, hidden, k, returns)
     else:
         reset, _, nonlinearity = kind.partition(" ")
-        layer = FloatGru("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 3),
-                         weight_hh=first_columns(hidden, hidden, 3), bias_ih=random(3, hidden),
-                         bias_hh=random(3, hidden), returns=returns, reset=reset,
-                         nonlinearity=nonlinearity or "tanh")
+        layer = r.gru("layer", inputs, hidden, k, returns, reset=reset, nonlinearity=nonlinearity or "tanh")
     model = float_model.Model.chain("random", inputs, True, (layer,))
     return quantize(model, rng.normal(0, 1, (8, 5, inputs)), **widths).layers[0]
 

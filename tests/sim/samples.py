@@ -12,13 +12,12 @@ from circulant.sim.error.error_bound import error_bound
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.gru import FloatGru, Gru
 from circulant.sim.kinds.linear import FloatLinear, Linear
-from circulant.sim.kinds.lstm import FloatLstm
-from circulant.sim.kinds.rnn import FloatRnn
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Node
+from tests.random_networks import Random
 
 
 def product(p=2, q=3, k=4, *, weight=(12, 11), input=(16, 15), spectrum=(17, 12), product=(24, 16), output=(16, 10),
@@ -78,37 +77,22 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns=
 
 def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
     """Linear layers in float64, all but the last one with a ReLU; block sizes of the first ones, then 1."""
-    rng, layers = np.random.default_rng(seed), []
-    for n, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
-        block = k[n] if n < len(k) else 1
-        weight = rng.normal(0, scale, (-(-outputs // block), -(-inputs // block), block))
-        layers.append(FloatLinear(f"fc{n + 1}", inputs, outputs=outputs, weight=weight,
-                                  bias=rng.normal(0, scale, outputs), relu=n < len(sizes) - 2))
+    r, last = Random(rng=np.random.default_rng(seed), scale=scale), len(sizes) - 2
+    layers = [r.linear(f"fc{n + 1}", inputs, outputs, k[n] if n < len(k) else 1, relu=n < last)
+              for n, (inputs, outputs) in enumerate(itertools.pairwise(sizes))]
     return float_model.Model.chain("perceptron", sizes[0], False, tuple(layers), shape)
 
 
 def rnn(inputs=5, hidden=6, *, k=4, name="rnn", returns="sequence", nonlinearity="tanh", scale=0.6, seed=0):
     """A plain recurrent layer in float64."""
-    rng, p = np.random.default_rng(seed), -(-hidden // k)
-    return FloatRnn(
-        name, inputs=inputs, hidden=hidden, weight_ih=rng.normal(0, scale, (1, p, -(-inputs // k), k)),
-        weight_hh=rng.normal(0, scale, (1, p, p, k)), bias_ih=rng.normal(0, scale, (1, hidden)),
-        bias_hh=rng.normal(0, scale, (1, hidden)), returns=returns, nonlinearity=nonlinearity)
+    return Random(rng=np.random.default_rng(seed), scale=scale).rnn(
+        name, inputs, hidden, k, returns, nonlinearity=nonlinearity)
 
 
 def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", returns="sequence", scale=0.6, seed=0):
     """An LSTM in float64."""
-    rng, outputs = np.random.default_rng(seed), projection or hidden
-
-    def first_columns(rows, columns, *gates):
-        return rng.normal(0, scale, (*gates, -(-rows // k), -(-columns // k), k))
-
-    return FloatLstm(
-        name, inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=first_columns(hidden, inputs, 4),
-        weight_hh=first_columns(hidden, outputs, 4),
-        bias_ih=rng.normal(0, scale, (4, hidden)), bias_hh=rng.normal(0, scale, (4, hidden)),
-        projection=first_columns(outputs, hidden) if projection else None,
-        peephole=rng.normal(0, scale, (3, hidden)) if peephole else None, returns=returns)
+    return Random(rng=np.random.default_rng(seed), scale=scale).lstm(
+        name, inputs, hidden, k, returns, projection=projection, peephole=peephole)
 
 
 def bidirectional(kind="gru", inputs=5, hidden=6, *, k=4, name="both", returns="sequence", scale=0.6, **options):
