@@ -1,4 +1,5 @@
 """Small random networks over images, on which the estimates of look-up tables and flip-flops are judged."""
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,36 @@ def _first_columns(rng: np.random.Generator, k: int, outputs: int, inputs: int, 
     return rng.normal(0, 0.5, (*positions, -(-outputs // k), -(-inputs // k), k))
 
 
-def model(seed: int) -> float_model.Model:
+def _window(rng: np.random.Generator, grid: Grid) -> Window:
+    kernel = int(rng.integers(1, 1 + min(3, grid[0]))), int(rng.integers(1, 1 + min(3, grid[1])))
+    down, across = map(int, rng.integers(1, 3, 2))
+    padding = int(rng.integers(0, (kernel[0] + 1) // 2 + 1)), int(rng.integers(0, (kernel[1] + 1) // 2 + 1))
+    return Window(kernel, (down, across), padding)
+
+
+def model(seed: int, *, least: Grid = (4, 3), window: Callable[[np.random.Generator, Grid], Window] = _window,
+          side: Callable[[Grid], int] = min) -> float_model.Model:
     """Convolutions, some with a pooling behind them, what `_around` adds, then a fully connected layer, for some behind
-    a recurrent one."""
+    a recurrent one.
+
+    Parameters:
+        least: rows and columns of images.
+        window: draws that of a convolution.
+        side: of an image, which is pooled where that has several pixels.
+    """
     rng = np.random.default_rng((11, seed))
-    channels, grid = int(rng.integers(1, 4)), (int(rng.integers(4, 8)), int(rng.integers(3, 8)))
+    channels, grid = int(rng.integers(1, 4)), (int(rng.integers(least[0], 8)), int(rng.integers(least[1], 8)))
     shape = (channels, *grid)
     layers: list[Any] = []
     for n in range(1 + seed % 2):
-        kernel = int(rng.integers(1, 1 + min(3, grid[0]))), int(rng.integers(1, 1 + min(3, grid[1])))
-        down, across = map(int, rng.integers(1, 3, 2))
-        padding = int(rng.integers(0, (kernel[0] + 1) // 2 + 1)), int(rng.integers(0, (kernel[1] + 1) // 2 + 1))
-        window = Window(kernel, (down, across), padding)
+        seen = window(rng, grid)
         outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
-        layers.append(FloatConv(f"conv{n}", inputs=channels, outputs=outputs, grid=grid, window=window,
-                                weight=_first_columns(rng, k, outputs, channels, window.positions),
+        layers.append(FloatConv(f"conv{n}", inputs=channels, outputs=outputs, grid=grid, window=seen,
+                                weight=_first_columns(rng, k, outputs, channels, seen.positions),
                                 bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2))))
-        channels, grid = outputs, window.outputs("", grid)
-        if min(grid) > 1 and rng.integers(2):
-            pool = Window((2, 2), (2, 2))
+        channels, grid = outputs, seen.outputs("", grid)
+        if side(grid) > 1 and rng.integers(2):
+            pool = Window(*[(min(2, grid[0]), min(2, grid[1]))] * 2)
             layers.append(FloatPool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
             grid = pool.outputs("", grid)
     channels, grid = _around(rng, seed, layers, channels, grid)

@@ -1,20 +1,18 @@
 """Random small networks over images on random budgets equal golden, whatever their windows, blocks and stalls."""
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 
+from benchmarks import small_cnn
+from benchmarks.small_cnn import BITS
 from circulant.hw import generate
 from circulant.hw.planner import plan
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.flatten import FloatFlatten
-from circulant.sim.kinds.gru import FloatGru
-from circulant.sim.kinds.linear import FloatLinear
-from circulant.sim.kinds.pool import FloatPool
-from circulant.sim.kinds.scale import FloatScale
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks
@@ -23,14 +21,9 @@ from tests.hw.test_top import Beats
 from tests.random_networks import Random
 
 COUNT, FAST = 20, 10
-BITS = {"activation_bits": 9, "weight_bits": 7, "twiddle_bits": 8}
 MOST = 48
 """Pixels of an image behind a convolution; more only take longer to simulate."""
 STALLS = ((0.0, 0.0), (0.3, 0.3), (0.0, 0.8), (0.7, 0.0))
-
-
-def first_columns(rng, k, outputs, inputs, *positions):
-    return rng.normal(0, 0.5, (*positions, -(-outputs // k), -(-inputs // k), k))
 
 
 def drawn(rng, grid):
@@ -45,54 +38,8 @@ def drawn(rng, grid):
             pass
 
 
-def model(seed):
-    """Convolutions, some with a pooling behind them, what `around` adds, then a fully connected layer, for some behind
-    a recurrent one."""
-    rng = np.random.default_rng((11, seed))
-    channels, grid = int(rng.integers(1, 4)), (int(rng.integers(1, 8)), int(rng.integers(1, 8)))
-    shape, layers = (channels, *grid), []
-    for n in range(1 + seed % 2):
-        window = drawn(rng, grid)
-        outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
-        layers.append(FloatConv(f"conv{n}", inputs=channels, outputs=outputs, grid=grid, window=window,
-                                weight=first_columns(rng, k, outputs, channels, window.positions),
-                                bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2))))
-        channels, grid = outputs, window.outputs("", grid)
-        if max(grid) > 1 and rng.integers(2):
-            pool = Window(*[tuple(min(2, size) for size in grid)] * 2)
-            layers.append(FloatPool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
-            grid = pool.outputs("", grid)
-    channels, grid = around(rng, seed, layers, channels, grid)
-    steps = seed % 8 == 7
-    layers.append(FloatFlatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
-    size, outputs, k = layers[-1].outputs, int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
-    if steps:
-        hidden, k = 4, int(rng.choice([2, 4]))
-        layers.append(FloatGru("gru", size, hidden, first_columns(rng, k, hidden, size, 3),
-                               first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
-        size = hidden
-    layers.append(FloatLinear("out", size, outputs, first_columns(rng, k, outputs, size),
-                              rng.normal(0, 1, outputs)))
-    return float_model.Model.chain("random", shape[0], False, tuple(layers), shape)
-
-
-def around(rng, seed, layers, channels, grid):
-    """A scale, a residual sum, or a pooling whose windows overlap, for some; returns channels and size behind them."""
-    if seed % 3 == 0:
-        layers.append(FloatScale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
-                                 bool(rng.integers(2))))
-    if seed % 3 == 1:
-        window, k = Window((3, 3), padding=(1, 1)), int(rng.choice([1, 2]))
-        body = FloatConv("body", inputs=channels, outputs=channels, grid=grid, window=window,
-                         weight=first_columns(rng, k, channels, channels, 9), bias=rng.normal(0, 0.3, channels))
-        norm = FloatScale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
-        layers.append(float_model.Residual("sum", channels, grid=grid, body=(body,),
-                                           shortcut=(norm,) if rng.integers(2) else (), relu=True))
-    if seed % 3 == 2:
-        window = Window((3, 2), (2, 1), (1, 1))
-        layers.append(FloatPool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
-        grid = window.outputs("", grid)
-    return channels, grid
+model = partial(small_cnn.model, least=(1, 1), window=drawn, side=max)
+"""The network of a seed."""
 
 
 def affordable(network, budget):
