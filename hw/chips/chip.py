@@ -1,4 +1,5 @@
 """A chip: a part of a network between the streams of its host and links to other chips."""
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.chips.cluster import Link
 from circulant.hw.chips.cut import Cut, Wire
+from circulant.hw.chips.frames import FrameEnd
 from circulant.hw.chips.late import Late, Marks
 from circulant.hw.chips.link import LinkEnd
 from circulant.hw.chips.narrow import NarrowEnd
@@ -17,10 +19,15 @@ from circulant.hw.stream.link import parted
 from circulant.hw.stream.pipeline import block, connect
 from circulant.hw.top import SIGNALS, Top, container_bits, prefixes
 
-__all__ = ["PINS", "Chip", "Stream", "Streams", "link_shapes", "streams_of", "wires_of"]
+__all__ = ["Chip", "Stream", "Streams", "link_shapes", "pins_of", "streams_of", "wires_of"]
 
-PINS = ("tx", "tx_answer", "rx", "rx_answer")
-"""Pins of a link, words and answers, or beats and clocks: those that go out, and those that come in."""
+End = LinkEnd | NarrowEnd | FrameEnd
+
+
+def pins_of(end: End) -> dict[str, wiring.Flow]:
+    """The pins of an end, which words and answers, beats and clocks, or the frames of a carrier take."""
+    return {name: member.flow for name, member in end.signature.members.items() if name.startswith(("tx", "rx"))}
+
 
 
 @dataclass(frozen=True)
@@ -81,8 +88,12 @@ def link_shapes(cut: Cut, streams: Sequence[Streams | None], link: Link) -> dict
         start = streams[pair[0]]
         assert start is not None, "a wire comes from a part"
         found[pair] = tuple(start.exits[each.name].channel for each in wires_of(cut, *pair))
-    return {pair: LinkShape.over(link.bits, link.latency, found[pair], found[pair[::-1]], pins=link.pins)
-            for pair in sorted(found)}
+    shapes = {pair: LinkShape.over(link.bits, link.latency, found[pair], found[pair[::-1]], pins=link.pins)
+              for pair in sorted(found)}
+    if link.carrier is None:
+        return shapes
+    most = Counter(chip for chip, _ in shapes)
+    return {pair: shape.over_carrier(link.carrier, max(most[chip] for chip in pair)) for pair, shape in shapes.items()}
 
 
 class Chip(wiring.Component):
@@ -95,7 +106,7 @@ class Chip(wiring.Component):
 
     Members:
         s_axis_tdata … m_axis_tlast: streams of the host, as those of the design of the whole are called.
-        link0_tx … : pins to chip 0.
+        link0_tx … : pins to chip 0, or frames.
         up: all links have found their other ends.
         fault: a link's other end is of another network, was reset, or has fallen silent; until reset.
         malformed, overflow: of the part's circuit, where it has them.
@@ -115,8 +126,8 @@ class Chip(wiring.Component):
         self.host_in = {name: (of[name], entries[name]) for name in cut.entering(number)}
         self.host_out = {name: (of[name], exits[name]) for name in given}
         self.others = sorted(to for start, to in links if start == number)
-        self.ends: dict[int, LinkEnd | NarrowEnd] = {
-            other: (NarrowEnd if links[number, other].pins else LinkEnd)(
+        self.ends: dict[int, End] = {
+            other: (FrameEnd if links[number, other].carrier else NarrowEnd if links[number, other].pins else LinkEnd)(
                 links[number, other], links[other, number], named=int(cut.whole.hash[:8], 16))
             for other in self.others}
         self._entries, self._exits = entries, exits
@@ -125,23 +136,23 @@ class Chip(wiring.Component):
                for signal, flow, bits in _axis(each, In)},
             **{f"{prefix}_{signal}": flow(bits) for prefix, each in self.host_out.values()
                for signal, flow, bits in _axis(each, Out)},
-            **{f"link{other}_{pin}": (In if pin.startswith("rx") else Out)(len(Value.cast(getattr(end, pin))))
-               for other, end in self.ends.items() for pin in PINS},
+            **{f"link{other}_{pin}": flow(len(Value.cast(getattr(end, pin))))
+               for other, end in self.ends.items() for pin, flow in pins_of(end).items()},
             **({"up": Out(1), "fault": Out(1)} if self.ends else {}),
             **{flag: Out(1) for flag in ("malformed", "overflow") if flag in self._ports}})
 
-    def beats(self, other: int) -> int:
-        """Cycles of a word on the pins to a chip."""
-        return self._links[self._number, other].beats
+    def link(self, other: int) -> LinkShape:
+        """The link to a chip."""
+        return self._links[self._number, other]
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         cut, number = self._cut, self._number
         for other, end in self.ends.items():
             m.submodules[f"end_{other}"] = end
-            for pin in PINS:
+            for pin, flow in pins_of(end).items():
                 mine, its = getattr(self, f"link{other}_{pin}"), Value.cast(getattr(end, pin))
-                m.d.comb += its.eq(mine) if pin.startswith("rx") else mine.eq(its)
+                m.d.comb += its.eq(mine) if flow is In else mine.eq(its)
         if self.ends:
             m.d.comb += [self.up.eq(Cat(end.up for end in self.ends.values()).all()),
                          self.fault.eq(Cat(end.fault for end in self.ends.values()).any())]

@@ -3,6 +3,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from circulant.hw.chips.words import Carrier
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["TOPOLOGIES", "Chip", "Cluster", "Link"]
@@ -49,12 +50,14 @@ class Link:
         latency: cycles of a word from pins to pins.
         overhead: words that a frame, a block of a vector, takes besides its own.
         pins: data pins, over which a word goes in beats with what the link adds; 0 for a pin for each bit.
+        carrier: of words in frames, in place of pins.
     """
 
     bits: int
     latency: int = 0
     overhead: int = 0
     pins: int = 0
+    carrier: Carrier | None = None
 
     def __post_init__(self) -> None:
         for name, value, least, most in (("bits", self.bits, 1, MOST_BITS), ("latency", self.latency, 0, MOST_LATENCY),
@@ -63,10 +66,16 @@ class Link:
             if not least <= value <= most:
                 raise Refusal(f"A link's {name} must be from {least} to {most:,}, not {value:,}; give what a cycle "
                               "carries (--link BITS,LATENCY)")
+        if self.pins and self.carrier:
+            raise Refusal(f"A link's pins must be none where {self.carrier.name} carries its words, not {self.pins}; "
+                          "leave link_pins out, or take carrier pins")
 
     def words(self, bits: int) -> int:
-        """Words that a block of so many bits takes, and of few pins the cycles of these about."""
+        """Words that a block of so many bits takes, and of few pins or a carrier the cycles of these about."""
         beats = -(-(self.bits + ADDED) // self.pins) if self.pins else 1
+        if self.carrier:
+            frame = self.carrier.beats((self.bits + ADDED) * self.carrier.words)
+            beats = -(-self.carrier.cycles(frame) // self.carrier.words)
         return (-(-bits // self.bits) + self.overhead) * beats
 
 

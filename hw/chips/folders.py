@@ -32,7 +32,8 @@ MODULE = "circulant_chip"
 
 @dataclass(frozen=True)
 class _LinkRecord:
-    """The entry of a link in a chip's manifest: ``pins`` that go out, ``words`` of a step, the streams."""
+    """The entry of a link in a chip's manifest: ``pins`` that go out, ``words`` of a step, the streams; of a carrier
+    its name, and beats of a frame that goes."""
 
     bits: int
     latency: int
@@ -40,6 +41,8 @@ class _LinkRecord:
     pins: int
     sends: tuple[str, ...]
     takes: tuple[str, ...]
+    carrier: str = ""
+    frame: int = 0
 
 
 @dataclass(frozen=True)
@@ -207,12 +210,14 @@ def _signals(chip: Chip) -> tuple[tuple[str, str, int], ...]:
 
 
 def _link_record(planned: Planned, n: int, other: int) -> _LinkRecord:
-    link, cut, shapes = planned.cluster.link, planned.cut, planned.links
+    link, cut, shape = planned.cluster.link, planned.cut, planned.links[n, other]
+    carrier = shape.carrier
     return _LinkRecord(link.bits, link.latency, words=planned.timing.links[n, other],
-                       pins=(shapes[n, other].pins + 2) if shapes[n, other].pins else
-                       shapes[n, other].word.size + shapes[other, n].answer.size,
+                       pins=0 if carrier else shape.pins + 2 if shape.pins else
+                       shape.word.size + shape.reverse.answer.size,
                        sends=tuple(wire.name for wire in wires_of(cut, n, other)),
-                       takes=tuple(wire.name for wire in wires_of(cut, other, n)))
+                       takes=tuple(wire.name for wire in wires_of(cut, other, n)),
+                       carrier=carrier.name if carrier else "", frame=shape.frame if carrier else 0)
 
 
 def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, ChipDesign],

@@ -19,7 +19,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block, connect
 from circulant.hw.stream.storage import DeepQueue, Ram
 
-__all__ = ["Aside", "LinkEnd", "Receiver", "Sender"]
+__all__ = ["Aside", "LinkEnd", "Receiver", "Sender", "around"]
 
 
 class Sender(wiring.Component):
@@ -299,3 +299,14 @@ class LinkEnd(wiring.Component):
         m.d.comb += [sender.heard.eq(heard & ~self.fault), sender.run.eq(self.up & ~self.fault),
                      receiver.run.eq(listens & heard & ~self.fault)]
         return m
+
+
+def around(m: Module, outer: wiring.Component, end: LinkEnd) -> None:
+    """Join the streams and the flags of an end with those of what is around it."""
+    for name in outer.signature.members:
+        if name.startswith("i_"):
+            connect(m, wiring.flipped(getattr(outer, name)), getattr(end, name))
+        elif name.startswith("o_"):
+            connect(m, getattr(end, name), wiring.flipped(getattr(outer, name)))
+        elif name in ("up", "fault"):
+            m.d.comb += getattr(outer, name).eq(getattr(end, name))

@@ -10,10 +10,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.chips.link import LinkEnd
+from circulant.hw.chips.link import LinkEnd, around
 from circulant.hw.chips.words import LinkShape
 from circulant.hw.emit.target import Platform
-from circulant.hw.stream.pipeline import connect
 
 __all__ = ["NarrowEnd", "beat"]
 
@@ -40,12 +39,8 @@ class NarrowEnd(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.end = end = self._end
-        for name in self.signature.members:
-            if name.startswith("i_"):
-                connect(m, wiring.flipped(getattr(self, name)), getattr(end, name))
-            elif name.startswith("o_"):
-                connect(m, getattr(end, name), wiring.flipped(getattr(self, name)))
-        m.d.comb += [self.up.eq(end.up), self.fault.eq(end.fault), self.tx_answer.eq(~ClockSignal())]
+        around(m, self, end)
+        m.d.comb += self.tx_answer.eq(~ClockSignal())
 
         # What goes: a frame of the word that the sender makes for its last cycle, and of the answer of now.
         pins, beats = self._out.pins, self._out.beats

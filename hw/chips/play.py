@@ -2,8 +2,9 @@
 joins vectors, and links.
 
 Layers and arrays are those of `circulant.hw.plan.shared.play`, cycle by cycle as they are built. Queues between them
-count as deep enough, so that what gives a block is held up by none that takes it; a link gives its streams their turns
-in the order in which their blocks come. So figures are estimates.
+count as deep enough, so that what gives a block is held up by none that takes it, but for the credits of links whose
+words take several cycles; a link gives its streams their turns in the order in which their blocks come. So figures are
+estimates.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -210,8 +211,10 @@ class Played:
                 given.cycles.append(cycle)
         for each in self._stages:
             comes, layer = each.comes(cycle), each.layer
+            held = self._held(each)
             if layer is not None:
-                layer.accepts, layer.leaves = comes and layer.takes, layer.offers
+                layer.accepts, layer.leaves = comes and layer.takes, layer.offers and not held
+            comes = comes and (layer is not None or not held)
             if comes and (layer is None or layer.accepts):
                 each.since = each.since if each.block else cycle
                 each.take()
@@ -224,6 +227,16 @@ class Played:
                 if granted is layer:
                     self._spans.setdefault(self._chips[id(layer)], []).append((cycle, cycle + 1))
         self.cycle += 1
+
+    def _held(self, stage: _Stage) -> bool:
+        """Whether a stage has no credit for a link on which a word takes several cycles, until blocks are taken."""
+        for pair, n, came in self._ways.get((stage.chip, stage.name), ()):
+            shape = self._links[pair]
+            if not shape.exact and len(came.cycles) >= came.blocks * min(
+                    (each.vector for each in self._stages if each.chip == pair[1]
+                     and any(source.cycles is came.cycles for source, _ in each.sources)), default=0) + shape.depth(n):
+                return True
+        return False
 
     def _leave(self, stage: _Stage, cycle: int) -> None:
         """A block of a stage leaves, and goes over the links to those who take it."""

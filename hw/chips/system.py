@@ -1,111 +1,18 @@
 """All chips and their links in one circuit, to be simulated: the ports are those of the design of the whole."""
 from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSignal, Signal, Value
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, Mux, ResetSignal, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.chips.chip import PINS, Chip
-from circulant.hw.emit.target import Platform, Rom, VerilogTarget
+from circulant.hw.chips.channel import Frames, Pins
+from circulant.hw.chips.chip import Chip
+from circulant.hw.emit.target import Platform, Rom
 from circulant.hw.stream.join import fork
 from circulant.hw.top import SIGNALS
 from circulant.sim.chips import LATENCY, SEED, SLOWER, setting
 
-__all__ = ["Pins", "System"]
-
-STEPS = 7
-"""Steps of the generator of faults in a cycle."""
-
-RARELY, SPELL = 6, 4
-"""Bits that are all zero where a word is lost: one word of 64; as many are doubled, and as many have a wrong bit. Bits
-of the length of a spell in which nothing comes."""
-
-WAY = """\
-module circulant_way #(
-  parameter WIDTH = 1,
-  parameter BITS = 1
-) (
-  input clk,  // clock
-  input [BITS-1:0] latency,  // cycles
-  input [WIDTH-1:0] i,  // a word
-  output [WIDTH-1:0] o  // the word so many cycles before; none at first
-);
-  reg [WIDTH-1:0] mem [0:(1<<BITS)-1];
-  reg [BITS-1:0] now;
-  integer n;
-  initial for (n = 0; n < (1<<BITS); n = n + 1) mem[n] = 0;
-  always @(posedge clk) begin
-    mem[now] <= i;
-    now <= now + 1'b1;
-  end
-  assign o = mem[now - latency];
-endmodule
-"""
-"""Words under way, which a reset leaves as they are."""
-
-
-class Pins(wiring.Component):
-    """A model of one direction's pins: each word comes so many cycles later, also behind a reset.
-
-    Parameters:
-        most: the greatest latency.
-        beats: that a word takes: as many fewer of these are wrong.
-
-    Members:
-        i, o: a word, of which bit 0 says that it is there.
-        latency: cycles.
-        seed: where it is not 0, words are lost, come again in place of the next one, or have a wrong bit, and in spells
-            of up to 16 cycles nothing comes.
-    """
-
-    def __init__(self, width: int, most: int, beats: int = 1) -> None:
-        self._width, self._bits, self._rarely = width, max(2, most.bit_length()), RARELY + (beats - 1).bit_length()
-        super().__init__({"i": In(width), "o": Out(width), "latency": In(LATENCY), "seed": In(SEED)})
-
-    def elaborate(self, platform: Platform) -> Module:
-        m = Module()
-        word = self._worse(m, self.i)
-        late = Signal(self._width)
-        if isinstance(platform, VerilogTarget):
-            platform.add_module("circulant_way", WAY, outputs=("o",))
-            m.submodules.way = Instance("circulant_way", p_WIDTH=self._width, p_BITS=self._bits, i_clk=ClockSignal(),
-                                        i_latency=self.latency[:self._bits], i_i=word, o_o=late)
-        else:
-            m.submodules.way = way = memory.Memory(shape=self._width, depth=1 << self._bits, init=[])
-            now = Signal(self._bits)
-            write = way.write_port()
-            read = way.read_port(domain="comb")
-            m.d.sync += now.eq(now + 1)
-            m.d.comb += [write.en.eq(1), write.addr.eq(now), write.data.eq(word), read.addr.eq(now - self.latency),
-                         late.eq(read.data)]
-        m.d.comb += self.o.eq(Mux(self.latency == 0, word, late))
-        return m
-
-    def _worse(self, m: Module, word: Value) -> Value:
-        """The word, or what becomes of it."""
-        drawn = Signal(SEED)
-        bits: list[Value] = [drawn[n] for n in range(SEED)]
-        for _ in range(STEPS):
-            bits = [bits[30] ^ bits[27], *bits[:30]]
-        m.d.sync += drawn.eq(Mux(drawn == 0, self.seed, Cat(bits)))
-        before = Signal(self._width)
-        spell = Signal(SPELL)
-        found = Signal(self._width)
-        rarely = self._rarely
-        chosen = drawn[:rarely]
-        m.d.sync += [before.eq(word), spell.eq(Mux(spell == 0, Mux(drawn[rarely:2 * rarely] == 3, drawn[-SPELL:], 0),
-                                                   spell - 1))]
-        m.d.comb += found.eq(word)
-        with m.If(drawn != 0):
-            with m.If((chosen == 0) | (spell != 0)):
-                m.d.comb += found.eq(Cat(Const(0, 1), word[1:]))
-            with m.Elif(chosen == 1):
-                m.d.comb += found.eq(before)
-            with m.Elif(chosen == 2):
-                m.d.comb += found.eq(word ^ Mux(word[0], Const(1, self._width) << drawn[RARELY:RARELY + 5], 0)
-                                     if self._width > 32 else word ^ (Const(2, self._width)))
-        return found
-
+__all__ = ["System"]
 
 class System(wiring.Component):
     """Chips, pins between them, and the host's streams: an input goes to each chip that takes it.
@@ -144,23 +51,37 @@ class System(wiring.Component):
                 **{f"{'i' if members[name].flow is In else 'o'}_{name}": signal
                    for name, signal in pins[number].items()})
 
-        # Pins, each pair in both directions.
+        # What is between each pair, in both directions.
         seed = self._faults
         for number, chip in self._chips.items():
             for other in chip.others:
-                for pin in PINS[:2]:
-                    sends = pins[number][f"link{other}_{pin}"]
-                    takes = pins[other][f"link{number}_{pin.replace('tx', 'rx')}"]
-                    if chip.beats(other) > 1 and pin == "tx_answer":  # A clock.
-                        m.d.comb += takes.eq(sends)
-                        continue
+                shape = chip.link(other)
+                sends, takes = ({name.removeprefix(f"link{it}_"): signal for name, signal in pins[its].items()
+                                 if name.startswith(f"link{it}_")} for its, it in ((number, other), (other, number)))
+                if shape.carrier:
+                    frames = Frames(shape.carrier.beat, shape.frame, self.most)
+                    m.d.comb += [*(getattr(frames, f"i_{each}").eq(sends[f"tx_{each}"])
+                                   for each in ("tdata", "tvalid", "tlast")), sends["tx_tready"].eq(frames.i_tready),
+                                 *(takes[f"rx_{each}"].eq(getattr(frames, f"o_{each}"))
+                                   for each in ("tdata", "tvalid", "tlast"))]
+                    ways: dict[str, Frames | Pins] = {"tx": frames}
+                else:
+                    ways = {}
+                    for pin in ("tx", "tx_answer"):
+                        to = takes[pin.replace("tx", "rx")]
+                        if shape.pins and pin == "tx_answer":  # A clock.
+                            m.d.comb += to.eq(sends[pin])
+                            continue
+                        ways[pin] = way = Pins(len(to), self.most, shape.beats)
+                        m.d.comb += [way.i.eq(sends[pin]), to.eq(way.o)]
+                for pin, model in ways.items():
                     name = f"link_{number}_{other}_{pin}"
-                    m.submodules[name] = way = Pins(len(sends), self.most, chip.beats(other))
+                    m.submodules[name] = model
                     m.submodules[f"{name}_set"] = rom = Rom(words=[setting(self._latency, seed)],
                                                             width=LATENCY + SEED, image=name)
                     seed += bool(seed)
-                    m.d.comb += [rom.en.eq(1), way.latency.eq(rom.data[:LATENCY]), way.seed.eq(rom.data[LATENCY:]),
-                                 way.i.eq(sends), takes.eq(way.o)]
+                    m.d.comb += [rom.en.eq(1), model.latency.eq(rom.data[:LATENCY]),
+                                 model.seed.eq(rom.data[LATENCY:])]
 
         # The host: inputs go to each chip that takes them, outputs come from one.
         for flag in ("malformed", "overflow", "fault"):

@@ -78,9 +78,9 @@ def timing(cut: Cut, plans: Sequence[Sequence[Plan]], streams: Sequence[Streams 
     else:
         spaced = _Flows(cut, plans, streams, links)
     latency = spaced.latency()
-    narrow = any(shape.pins for shape in links.values())
-    estimates = [name for name, it_is in (("cycles", bool(cycles) or narrow), (
-        "latency_spaced", (several or cycles or narrow) and latency is not None)) if it_is]
+    vague = not all(shape.exact for shape in links.values())
+    estimates = [name for name, it_is in (("cycles", bool(cycles) or vague), (
+        "latency_spaced", (several or cycles or vague) and latency is not None)) if it_is]
     if cut.turns:  # The turns are fixed: the slowest chip sets the pace; all vectors pass the ports of the host.
         cycles = [max(parts.values()) / len(cut.turns), *(float(each.blocks) for own in streams if own is not None
                                                           for each in (*own.entries.values(), *own.exits.values()))]

@@ -1,5 +1,6 @@
 """Words of a link: what goes over its pins, and the check of each."""
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data
@@ -8,7 +9,7 @@ from amaranth.utils import ceil_log2
 from circulant.sim.chips import SLOWER
 from circulant.sim.refusal import Refusal
 
-__all__ = ["CHECK", "POLYNOMIAL", "Channel", "LinkShape", "check_of", "intact", "seal"]
+__all__ = ["AURORA", "CHECK", "POLYNOMIAL", "UDP", "Carrier", "Channel", "LinkShape", "check_of", "intact", "seal"]
 
 CHECK, POLYNOMIAL = 8, 0x2F
 """Bits of the check of a word, and its generator x^8 + x^5 + x^3 + x^2 + x + 1 (CRC-8/AUTOSAR): any three wrong bits of
@@ -23,19 +24,63 @@ where it is taken at once."""
 LEAST, CROSSING = 4, 8
 """Beats of a word over few pins at the least, and cycles from one clock to the other's."""
 
+NUMBER = 16
+"""Bits of the number of a frame."""
 
-def _remainder(place: int) -> int:
+ENDS = 2
+"""Cycles between two frames of a simulated carrier."""
+
+
+def _remainder(place: int, bits: int, polynomial: int) -> int:
     """The check of a word whose bit ``place`` alone is set."""
-    found = POLYNOMIAL
+    found = polynomial
     for _ in range(place):
-        found = found << 1 ^ (POLYNOMIAL | 1 << CHECK if found >> (CHECK - 1) else 0)
+        found = found << 1 ^ (polynomial | 1 << bits if found >> (bits - 1) else 0)
     return found
 
 
-def check_of(value: Value) -> Value:
+def check_of(value: Value, bits: int = CHECK, polynomial: int = POLYNOMIAL) -> Value:
     """The check of some bits: each is the parity of those that count for it."""
-    counted = [_remainder(n) for n in range(len(value))]
-    return Cat(Cat(value[n] for n, each in enumerate(counted) if each >> bit & 1).xor() for bit in range(CHECK))
+    counted = [_remainder(n, bits, polynomial) for n in range(len(value))]
+    return Cat(Cat(value[n] for n, each in enumerate(counted) if each >> bit & 1).xor() for bit in range(bits))
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A core that carries the words of a link in frames, with an AXI4-Stream port.
+
+    Parameters:
+        beat: bits of a beat at its port; a frame's last beat is its check.
+        words: of a frame.
+        added: bits of a frame on the wire besides its beats.
+        rate: of the wire in Mb/s, without its coding.
+        shared: whether all links of a chip share it.
+        mhz: clock of the chips.
+    """
+
+    name: str
+    beat: int
+    words: int
+    added: int
+    rate: float
+    shared: bool
+    mhz: float = 100.0
+
+    def cycles(self, beats: int, links: int = 1) -> int:
+        """Cycles from frame to frame of so many beats, where so many links share it."""
+        on_wire = (self.added + beats * self.beat) * self.mhz / self.rate * (links if self.shared else 1)
+        return max(math.ceil(on_wire), beats + ENDS)
+
+    def beats(self, bits: int) -> int:
+        """Beats of a frame of so many bits, with that of its check."""
+        return -(-bits // self.beat) + 1
+
+
+UDP = Carrier("udp", 32, 4, 8 * (8 + 14 + 20 + 8 + 4 + 12), 1000.0, shared=True)
+"""Gigabit Ethernet: preamble, headers of Ethernet, IPv4 and UDP, check, and the gap between two frames (IEEE 802.3)."""
+
+AURORA = Carrier("aurora", 64, 4, 64, 10_000.0, shared=False)
+"""Aurora 64B/66B over a lane of 10.3125 Gb/s: a frame ends with a block that separates it from the next one (PG074)."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +108,7 @@ class LinkShape:
         back: channels of the other direction.
         pins, beats: data pins over which a word goes with an answer, and cycles that it takes; 0 and 1 where each of
             their bits has a pin.
+        carrier: of frames in place of pins, where a word takes so many cycles of its frame.
     """
 
     bits: int
@@ -71,6 +117,7 @@ class LinkShape:
     back: tuple[Channel, ...] = ()
     pins: int = 0
     beats: int = 1
+    carrier: Carrier | None = None
 
     @classmethod
     def over(cls, bits: int, latency: int, channels: tuple[Channel, ...], back: tuple[Channel, ...], *, pins: int
@@ -87,15 +134,46 @@ class LinkShape:
             beats = -(-frame // pins)
         return cls(bits, latency, channels, back)
 
+    def over_carrier(self, carrier: Carrier, links: int) -> "LinkShape":
+        """The same link over a carrier, which so many links of a chip use, in beats as few as it allows."""
+        beats = 1
+        while True:  # As above. A word waits for its frame, that for the one before, and to be there as a whole.
+            found = replace(self, latency=self.latency + 3 * carrier.words * beats + CROSSING, beats=beats,
+                            carrier=carrier)
+            frame = max(found.frame, found.reverse.frame)
+            if (needed := -(-carrier.cycles(frame, links) // carrier.words)) <= beats:
+                return found
+            beats = needed
+
     def __post_init__(self) -> None:
         if self.bits < 1 or self.latency < 0:
             raise Refusal(f"A link must have one bit or more in a word, and no negative latency, not {self.bits} and "
                           f"{self.latency}; give --link BITS,LATENCY")
 
     @property
+    def reverse(self) -> "LinkShape":
+        """The other direction."""
+        return replace(self, channels=self.back, back=self.channels)
+
+    @property
+    def frame(self) -> int:
+        """Beats of a frame of a carrier: its number, an answer, words, and its check."""
+        assert self.carrier is not None, "pins have no frames"
+        return self.carrier.beats(NUMBER + self.reverse.answer.size + self.carrier.words * self.word.size)
+
+    @property
+    def exact(self) -> bool:
+        """Whether a word takes a cycle, and always as long."""
+        return not self.pins and self.carrier is None
+
+    def _under_way(self, added: int) -> int:
+        """Words that go until the first one is answered, so many cycles more than there and back."""
+        return -(-(2 * self.latency + added) // (self.beats if self.carrier else 1)) + 2
+
+    @property
     def window(self) -> int:
         """Words that are kept until they are acknowledged."""
-        return 1 << ceil_log2(2 * self.latency + SENT + 2)
+        return 1 << ceil_log2(self._under_way(SENT))
 
     @property
     def seq_bits(self) -> int:
@@ -109,8 +187,9 @@ class LinkShape:
 
     @property
     def quiet(self) -> int:
-        """Cycles behind a reset in which what comes is from before it."""
-        return max(self.latency, SLOWER) + 8
+        """Cycles behind a reset in which what comes is from before it, or over a carrier from an end that sees by
+        silence alone that this one was reset, as its frames have the numbers of old ones."""
+        return 2 * (self.patience + self.latency) if self.carrier else max(self.latency, SLOWER) + 8
 
     def words(self, channel: int) -> int:
         """Words of a block."""
@@ -119,7 +198,7 @@ class LinkShape:
 
     def depth(self, channel: int) -> int:
         """Blocks of a channel that may be under way: a whole vector, and as many as full speed takes."""
-        return max(self.channels[channel].blocks, -(-(2 * self.latency + TAKEN + 2) // self.words(channel)) + 1)
+        return max(self.channels[channel].blocks, -(-self._under_way(TAKEN) // self.words(channel)) + 1)
 
     def credit_bits(self, channel: int) -> int:
         return ceil_log2(self.depth(channel) + 1) + 1
@@ -143,8 +222,10 @@ class LinkShape:
         return min(self.bits, NAMED)
 
     def delay(self, channel: int) -> int:
-        """Cycles of a block from the one in which it is offered until it can be taken behind the link."""
-        return (self.words(channel) - 1) * self.beats + 6 + self.latency
+        """Cycles of a block from the one in which it is offered until it can be taken behind the link; over a carrier
+        about, where a word waits for no more than its frame."""
+        spared = 2 * self.carrier.words * self.beats - self.frame if self.carrier else 0
+        return (self.words(channel) - 1) * self.beats + 6 + self.latency - spared
 
     def cycles(self, channel: int) -> int:
         """Cycles that a block takes."""

@@ -9,6 +9,7 @@ from circulant.hw.chips.cut import Place
 from circulant.hw.chips.folders import generate_chips
 from circulant.hw.chips.plans import planned, shared
 from circulant.hw.chips.search import search
+from circulant.hw.chips.words import UDP
 from circulant.sim import design
 from circulant.sim.chips import SYSTEM, chips_of, drawn, partition_of, roughened
 from circulant.sim.cosim import verify
@@ -78,6 +79,21 @@ def test_eight_pins_with_a_clock_carry_what_many_do(tmp_path):
         found = verify(which, pair().vectors(data(pair())), stalls=which == folder / SYSTEM, patience=50_000)
         assert found.mismatches == 0 and found.words_compared > 3 * 9 * 16
         assert found.cycles_per_step >= plan.timing.links[0, 1], "the link is the slowest"
+
+
+def test_frames_over_ethernet_carry_what_pins_do(tmp_path):
+    """Lost, doubled, late, cut and spoilt ones, with resets while they are under way."""
+    plan = planned(pair(), replace(cluster(120, 120), link=Link(64, 60, carrier=UDP)), WHOLE)
+    assert plan.timing.estimates == ("cycles", "latency_spaced")
+    folder = generate_chips(plan).write(tmp_path / "chips")
+    record = json.loads((folder / "chip0" / "manifest.json").read_text())
+    assert record["links"]["chip1"]["carrier"] == "udp" and record["links"]["chip1"]["frame"] == plan.links[0, 1].frame
+    assert {name for name, *_ in record["ports"] if name.startswith("link")} == {
+        f"link1_{name}" for name in ("tx_tdata", "tx_tvalid", "tx_tready", "tx_tlast", "rx_tdata", "rx_tvalid",
+                                     "rx_tlast")}
+    rough = roughened(folder / SYSTEM, tmp_path / "rough", drawn(design.read(folder / SYSTEM)["links"], 5))
+    found = verify(rough, pair().vectors(data(pair())), patience=50_000)
+    assert found.mismatches == 0 and found.words_compared > 3 * 9 * 16
 
 
 def test_what_a_partition_says(rows):

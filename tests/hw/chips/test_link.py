@@ -6,8 +6,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from benchmarks.formal.check import available, prove
+from circulant.hw.chips.channel import Pins
 from circulant.hw.chips.link import Aside, LinkEnd, Receiver, Sender
-from circulant.hw.chips.system import Pins
 from circulant.hw.chips.words import Channel, LinkShape
 from circulant.hw.stream.pipeline import block, connect
 from circulant.sim.chips import SLOWER
