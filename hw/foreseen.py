@@ -16,6 +16,7 @@ from circulant.hw.emit.profile import PROFILES
 from circulant.hw.resources import counted
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.codes import Code
+from circulant.sim.arith.multiplier import columns_left_out
 
 __all__ = ["REGISTERS", "foreseen", "logic", "quantities"]
 
@@ -55,7 +56,8 @@ def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, f
     ``values``, bits of spectra that transforms take in a cycle; ``butterflies``, these times the stages of the
     transform; ``rotations``, twiddle products, bits by bits; ``memories``; ``layers``; ``ports``, those of layers at a
     shared array, and ``chosen``, bits of the spectra that it chooses from; ``corrected`` and ``checked``, bits that
-    decoders of protected memories give in a cycle. What is *staged* has a register behind each
+    decoders of protected memories give in a cycle; ``partial products`` of truncated multipliers, and bits of
+    ``logarithms`` times the levels of their shifts. What is *staged* has a register behind each
     step of arithmetic, or behind fewer where more levels are allowed.
     """
     steps = max(1, levels // 3)
@@ -63,6 +65,12 @@ def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, f
     found["memories"] = sum(memory.copies for memory in made.memories)
     for count, a, b in (*made.products, *made.pairs):
         found["operands"] += count * (a + b)
+    for count, a, b, multiplier in made.approximate:
+        found["operands"] += count * (a + b)
+        if columns := columns_left_out(multiplier):
+            found["partial products"] += count * (a * b - columns * (columns + 1) / 2)
+        else:
+            found["logarithms"] += count * (a + b) * float(np.log2(a + b))
     for memory in made.memories:
         place = memory._replace(loadable=False).place(PROFILES["generic"])
         found[place] += memory.copies * memory.width

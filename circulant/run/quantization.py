@@ -23,6 +23,7 @@ from circulant.sim.quantize.bitwidth_search import LOUDER, SearchResult, search_
 from circulant.sim.quantize.bitwidth_space import FIELDS
 from circulant.sim.quantize.evaluations import Evaluations
 from circulant.sim.quantize.quantize import calibrate, grids, quantize
+from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.training.loop.display import PHASES
@@ -130,7 +131,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
                 f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)
         peaks, bits = calibrate(reference, *seen), replace(bits, grids=known)
-        network = quantize(reference, peaks, **bits.as_dict())
+        network = quantize(reference, peaks, **bits.as_dict()) if through is None else quantize_like(reference, through)
     return Golden(network, reference, picking, tuned, peaks.never)
 
 

@@ -65,6 +65,7 @@ class Family:
         luts, flip_flops: factors of the estimates by `quantities`.
         errors: of both estimates, shares that hold all measured designs.
         decoders: look-up tables for each bit that a decoder of SECDED gives, and one of parity.
+        approximate: look-up tables for each partial product of a truncated multiplier, and for each of ``logarithms``.
         cycle: (ns, ns): the time that a path takes besides its levels of logic, and that of each level with its wires.
     """
 
@@ -76,6 +77,7 @@ class Family:
     flip_flops: Mapping[str, float] = field(default_factory=dict)
     errors: tuple[float, float] = (0.0, 0.0)
     decoders: tuple[float, float] = (2.69, 0.22)
+    approximate: tuple[float, float] = (2.5, 3.9)
     cycle: tuple[float, float] = (1.2, 0.6)
 
     def levels(self, mhz: float) -> int:
@@ -114,8 +116,9 @@ class Family:
         stored = sum(count * words * width for (words, width, style), count in found.memories.items()
                      if style == "registers")
         luts += round(sum(each * bits.get(name, 0) for name, each in zip(
-            ("corrected", "checked"), self.decoders, strict=True)))
-        return Demand(dsps, rams, Estimate(luts + round(held) + stored, self.errors[0]),
+            ("corrected", "checked", *_APPROXIMATE), (*self.decoders, *self.approximate), strict=True)))
+        error = max(self.errors[0], _APPROXIMATE_ERROR * any(name in bits for name in _APPROXIMATE))
+        return Demand(dsps, rams, Estimate(luts + round(held) + stored, error),
                       Estimate(flip_flops + stored, self.errors[1]), unmapped)
 
     def quantities(self, found: Inventory) -> dict[str, float]:
@@ -150,18 +153,26 @@ constant, and so is what follows it. Terms were chosen by the error of fitted de
 _DECODERS_4 = (4.2, 0.36)
 """As Yosys maps decoders of 32 to 128 bits alone, on average; with six inputs, in digits-gru."""
 
+_APPROXIMATE = ("partial products", "logarithms")
+
+_APPROXIMATE_ERROR = 0.35
+"""As Yosys maps approximate products of 9 × 8 to 18 × 12 bits alone."""
+
+_APPROXIMATE_4, _APPROXIMATE_ICE = (5.7, 6.5), (2.65, 4.05)
+
 FAMILIES = {
     "xcu": Family(DSPS[27, 18], PROFILES["xilinx"], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6,
                   flip_flops=_FF6, errors=(0.16, 0.26)),
     "xc7": Family(DSPS[25, 18], PROFILES["xilinx"], _XILINX, tables=((32, 6, 4), (64, 3, 4)), luts=_LUT6,
                   flip_flops=_FF6, errors=(0.22, 0.32), cycle=(1.4, 0.8)),
     "ecp5": Family(DSPS[18, 18], PROFILES["ecp5"], _EIGHTEEN, tables=((16, 4, 6),), luts=_LUT4, flip_flops=_FF4,
-                   errors=(0.23, 0.2), decoders=_DECODERS_4, cycle=(1.5, 1.9)),
+                   errors=(0.23, 0.2), decoders=_DECODERS_4, approximate=_APPROXIMATE_4, cycle=(1.5, 1.9)),
     "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
-                    errors=(0.5, 0.5), decoders=_DECODERS_4, cycle=(1.5, 1.4)),
+                    errors=(0.5, 0.5), decoders=_DECODERS_4, approximate=_APPROXIMATE_4, cycle=(1.5, 1.4)),
     "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
                     tuple((*form, 1) for form in PROFILES["ice40"].forms), luts=_LUT_ICE,
-                    flip_flops=_FF_ICE, errors=(0.1, 0.13), decoders=_DECODERS_4, cycle=(2.0, 3.0)),
+                    flip_flops=_FF_ICE, errors=(0.1, 0.13), decoders=_DECODERS_4, approximate=_APPROXIMATE_ICE,
+                    cycle=(2.0, 3.0)),
     "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
                        ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),
                        tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5), cycle=(1.6, 1.2)),

@@ -263,3 +263,21 @@ def test_noise_without_a_fine_tuning_is_refused(key):
                        r"fine-tuning that they act on, but quantization\.finetune_epochs is 0; give it epochs, or "
                        r"leave them out"):
         quantization.golden(model, data, TABLE | {key: 1})
+
+
+def test_a_fine_tuning_goes_through_approximate_products_and_keeps_the_formats_that_it_had():
+    model, data = classified()
+    own = TABLE | {"multiplier": "truncated:6", "weight_bits": 7, "activation_bits": 7}
+    tuning = {"finetune_epochs": 6, "finetune_rate": 0.02}
+    wanted = model(torch.from_numpy(data.test_x)).detach().numpy()
+
+    def error(network):
+        return np.square(network.run(data.test_x).real - wanted).mean()
+
+    plain, made = (quantization.golden(model, data, table, settings=training.TrainingSettings(batch_size=10)).network
+                   for table in (own, own | tuning))
+    assert made.multiplier == "truncated:6"
+    assert error(made) < error(plain) / 2
+    for mine, its in zip(made.layers, plain.layers, strict=True):
+        assert [(each.spectrum, each.product, each.output) for each in mine.products.values()] == [
+            (each.spectrum, each.product, each.output) for each in its.products.values()]

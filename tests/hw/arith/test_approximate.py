@@ -6,6 +6,8 @@ import pytest
 from circulant.hw import generate
 from circulant.hw.arith.approximate import ApproximateProduct
 from circulant.hw.c import generate_c
+from circulant.hw.emit.inventory import Inventory
+from circulant.hw.plan.families import FAMILIES
 from circulant.hw.planner import plan
 from circulant.hw.resources import inventory, parts
 from circulant.hw.top import Top
@@ -69,6 +71,11 @@ def test_approximate_products_take_no_multiplier_of_the_verilog():
     assert usual.counted.multipliers - design.counted.multipliers == own > 0
     assert design.multipliers == usual.multipliers
     assert "ApproximateProduct".lower() not in usual.verilog
+    logic, without = (dict(each.manifest["resources"]["logic"]) for each in (design, usual))
+    assert logic.pop("logarithms") > 0 and logic == without
+    more = [FAMILIES["xcu"].demand(Inventory.from_json(each.manifest["resources"])) for each in (design, usual)]
+    assert more[0].dsps < more[1].dsps and more[0].luts.count > more[1].luts.count + 50 * own
+    assert more[0].luts.error > more[1].luts.error
 
 
 @pytest.mark.parametrize("name", ["mitchell", pytest.param("truncated:4", marks=pytest.mark.soak)])
