@@ -9,6 +9,7 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan import families
 from circulant.hw.plan.families import FAMILIES
 from circulant.sim.refusal import Refusal
+from tests.refused import refused
 
 TOY = Device("toy", "none", "xcu", dsps=8, block_rams=4, luts=1000, flip_flops=2000)
 
@@ -76,9 +77,7 @@ def test_logic_that_was_not_foreseen_is_not_judged():
 ])
 def test_a_design_that_exceeds_a_device_is_refused_with_all_that_it_exceeds_and_with_what_would_do(
         measured, found, words):
-    with pytest.raises(Refusal) as caught:
-        fits(TOY, found)
-    text = str(caught.value)
+    text = refused(fits, TOY, found)
     assert text.startswith(f"A design must fit toy, but it needs {words}; lower hardware.multipliers")
     assert re.search(r"take narrower words or larger blocks, or take \S+, the smallest known one that holds it$", text)
 

@@ -1,5 +1,6 @@
 import os
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,12 @@ from circulant.hardware import Hardware
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import keys
 from circulant.training.settings import CompressionSettings, ModelSettings, TrainingSettings
+from tests.refused import refused
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def refusal(*arguments):
-    with pytest.raises(Refusal) as caught:
-        load(*arguments)
-    return str(caught.value)
+refusal = partial(refused, load)
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from circulant.hw.faults import Place, plans_of, sites, sites_of
 from circulant.hw.planner import plan
 from circulant.hw.top import images
 from circulant.sim.quantize.quantize import quantize
+from tests.refused import refused
 from tests.sim import samples
 from tests.sim.kinds import test_images
-from tests.sim.samples import refusal
 
 
 def quantized(model, x=None, **options):
@@ -71,12 +71,12 @@ def test_a_bit_of_an_image_is_a_bit_of_the_network():
 
 def test_what_golden_cannot_follow_is_refused():
     _, found = first()
-    assert refusal(found.at, Place("gru_program.hex", 0, 0)) == (
+    assert refused(found.at, Place("gru_program.hex", 0, 0)) == (
         "Bit 0 of word 0 of gru_program.hex holds no weight and no bias, so golden has no such fault; play it in the "
         "simulator only")
-    assert "A bit of an image must be in one of gru_weights_0_0.hex, " in refusal(found.at, Place("gru.hex", 0, 0))
-    assert "not bit 4000 of word 0 of gru_program.hex" in refusal(found.at, Place("gru_program.hex", 0, 4000))
-    assert refusal(found.flipped, [Place("gru_program.hex", 0, 0)] * 2) == (
+    assert "A bit of an image must be in one of gru_weights_0_0.hex, " in refused(found.at, Place("gru.hex", 0, 0))
+    assert "not bit 4000 of word 0 of gru_program.hex" in refused(found.at, Place("gru_program.hex", 0, 4000))
+    assert refused(found.flipped, [Place("gru_program.hex", 0, 0)] * 2) == (
         "Each bit of an image must be named once, not 1 twice")
     (name, text), = found.flipped([Place("gru_program.hex", 1, 2)]).items()
     assert [int(a, 16) ^ int(b, 16) for a, b in zip(text.split(), found.images[name].split(), strict=True)][:3] == [
@@ -85,14 +85,14 @@ def test_what_golden_cannot_follow_is_refused():
     assert copied.held["copies"] > 0
     sign = next(place for fault in wide.draw_faults(rate=1, memories=["gru.input_product.weights"])
                 if len(copied.places(fault)) > 1 for place in copied.places(fault))
-    assert "is one of 5 copies of a bit, so golden cannot follow its flip alone; flip all of them" in refusal(
+    assert "is one of 5 copies of a bit, so golden cannot follow its flip alone; flip all of them" in refused(
         copied.at, sign)
 
 
 def test_multipliers_that_were_made_for_the_weights_are_refused():
     network = quantized(samples.model(5, 8, 3, k=(4, 4, 2)), weight_bits=4, activation_bits=8)
     plans = with_ports(plan(network, 40), "27x18")
-    assert refusal(sites, network, plans) == (
+    assert refused(sites, network, plans) == (
         "Faults of a design need multipliers that take any weights, but two products in a DSP block suit these weights "
         "alone; set hardware.dsp_packing to 'none'")
 
@@ -102,6 +102,6 @@ def test_the_sites_of_a_folder_are_of_its_images(tmp_path):
     folder = generate(network, multipliers=20).write(tmp_path / "design")
     found = sites_of(folder, network, multipliers=20)
     assert {image: (folder / image).read_text() for image in found.images} == dict(found.images)
-    assert refusal(sites_of, folder, network, multipliers=60).endswith(
+    assert refused(sites_of, folder, network, multipliers=60).endswith(
         "must hold the design of network 'sample' with 60 multipliers and 1 streams, but it is another one; generate "
         "it again")

@@ -12,8 +12,8 @@ from circulant.sim.cosim import icarus, verify
 from circulant.sim.cosim.faulty import FaultBench
 from circulant.sim.quantize.quantize import quantize
 from tests.hw.test_faults import NETWORKS
+from tests.refused import refused
 from tests.sim import samples
-from tests.sim.samples import refusal
 
 MODEL = samples.model(5, 6, 3, k=(4, 4, 2))
 NETWORK = quantize(MODEL, samples.data(MODEL), weight_bits=8)
@@ -123,10 +123,10 @@ def test_every_flip_of_every_image_is_put_right():
 
 def test_what_golden_does_not_have_is_refused():
     found = sites(NETWORK, plan(NETWORK, 20), "secded")
-    assert "of gru_program.hex holds no weight and no bias" in refusal(
+    assert "of gru_program.hex holds no weight and no bias" in refused(
         found.remaining, found.flipped([Place("gru_program.hex", 0, 0), Place("gru_program.hex", 0, 1)]))
 
 
 def test_what_cannot_be_protected_is_refused():
-    assert refusal(generate, NETWORK, multipliers=20, protection="tmr") == (
+    assert refused(generate, NETWORK, multipliers=20, protection="tmr") == (
         "A protection must be one of none, parity, secded, scrub, not 'tmr'")

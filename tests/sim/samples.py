@@ -3,7 +3,6 @@ import dataclasses
 import itertools
 
 import numpy as np
-import pytest
 
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
@@ -15,7 +14,6 @@ from circulant.sim.kinds.linear import FloatLinear, Linear
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real import float_model
-from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Node
 from tests.random_networks import Random
 
@@ -144,10 +142,3 @@ def each_is_as_by_itself(model, x, lengths):
     for n, steps in enumerate(lengths):
         alone = network.run(x[n:n + 1, :steps], lengths=lengths[n:n + 1]).integers[0]
         assert np.array_equal(found[n, :steps], alone) and not found[n, steps:].any()
-
-
-def refusal(make, *arguments, **fields):
-    """What making it is refused with."""
-    with pytest.raises(Refusal) as caught:
-        make(*arguments, **fields)
-    return str(caught.value)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from circulant.sim import artifact
 from circulant.sim.files.schema import Int, Table
 from circulant.sim.refusal import Refusal
+from tests.refused import refused
 from tests.sim.definitions import repeatable
 
 BODY = {"name": "größe", "list": [1, 2.5, None, True], "nested": {"b": 1, "a": []}}
@@ -28,12 +29,6 @@ def npz_file(tmp_path):
     path = tmp_path / "thing.npz"
     artifact.write_npz(path, "thing", 3, ARRAYS, network="abc")
     return path
-
-
-def refusal(read, *arguments):
-    with pytest.raises(Refusal) as caught:
-        read(*arguments)
-    return str(caught.value)
 
 
 def change(path, **fields):
@@ -124,7 +119,7 @@ def test_files_are_reproducible(tmp_path):
 @pytest.mark.parametrize("read", [artifact.read_json, artifact.read_npz])
 def test_missing_file(read, tmp_path):
     path = tmp_path / "thing"
-    assert refusal(read, path, "thing", 3) == (
+    assert refused(read, path, "thing", 3) == (
         f"{path} must exist, but it is missing; run the step that writes it first")
 
 
@@ -132,20 +127,20 @@ def test_missing_file(read, tmp_path):
 class TestHeader:
     def test_wrong_format(self, read, name, json_file, npz_file):
         path = json_file.with_name(name)
-        assert refusal(read, path, "other", 3) == (
+        assert refused(read, path, "other", 3) == (
             f"{path}: field 'format' must be 'other', not 'thing'; give the right file")
 
     @pytest.mark.parametrize("version", [2, 4])
     def test_wrong_version(self, read, name, version, json_file, npz_file):
         path = json_file.with_name(name)
-        assert refusal(read, path, "thing", version) == (
+        assert refused(read, path, "thing", version) == (
             f"{path}: field 'version' must be {version}, not 3; write the file again with this version of circulant")
 
 
 def test_json_wrong_hash(json_file):
     sha = artifact.digest(BODY | {"name": "other"})[:12]
     change(json_file, name="other")
-    assert refusal(artifact.read_json, json_file, "thing", 3) == (
+    assert refused(artifact.read_json, json_file, "thing", 3) == (
         f"{json_file}: field 'hash' must be that of the contents ({sha}…), not '{artifact.digest(BODY)[:12]}'; "
         "the file was changed or damaged: run the step that writes it again")
 
@@ -153,7 +148,7 @@ def test_json_wrong_hash(json_file):
 @pytest.mark.parametrize("fields", [{"hash": "0" * 64}, {"hash": None}, {"more": 1}, {"list": []}])
 def test_json_changed(json_file, fields):
     change(json_file, **fields)
-    assert refusal(artifact.read_json, json_file, "thing", 3).startswith(
+    assert refused(artifact.read_json, json_file, "thing", 3).startswith(
         f"{json_file}: field 'hash' must be that of the contents (")
 
 
@@ -163,26 +158,26 @@ def test_json_without_header_field(json_file, field):
     del document[field]
     json_file.write_text(json.dumps(document))
     assert re.match(rf"^{re.escape(str(json_file))}: field '{field}' must be .*, not '?None'?; ",
-                    refusal(artifact.read_json, json_file, "thing", 3))
+                    refused(artifact.read_json, json_file, "thing", 3))
 
 
 @pytest.mark.parametrize("contents", [b"", b"{", b"\xff\xfe", b"PK\x03\x04"])
 def test_no_json(json_file, contents):
     json_file.write_bytes(contents)
     assert re.match(rf"^{re.escape(str(json_file))} must be a JSON file, but it is not \(.+\); write it again$",
-                    refusal(artifact.read_json, json_file, "thing", 3))
+                    refused(artifact.read_json, json_file, "thing", 3))
 
 
 @pytest.mark.parametrize(("contents", "kind"), [("[1, 2]", "list"), ("3", "int"), ("null", "NoneType")])
 def test_no_json_object(json_file, contents, kind):
     json_file.write_text(contents)
-    assert refusal(artifact.read_json, json_file, "thing", 3) == (
+    assert refused(artifact.read_json, json_file, "thing", 3) == (
         f"{json_file} must hold a JSON object, not a {kind}; write it again")
 
 
 def test_a_folder_is_no_file(tmp_path):
     for read, kind in ((artifact.read_json, "JSON file"), (artifact.read_npz, "thing archive")):
-        assert refusal(read, tmp_path, "thing", 3).startswith(f"{tmp_path} must be a {kind}, but it is not (")
+        assert refused(read, tmp_path, "thing", 3).startswith(f"{tmp_path} must be a {kind}, but it is not (")
 
 
 def npy(path):
@@ -203,7 +198,7 @@ def npy(path):
 def test_no_archive(npz_file, write):
     write(npz_file)
     assert re.match(rf"^{re.escape(str(npz_file))} must be a thing archive, but it is not \(.+\); write it again$",
-                    refusal(artifact.read_npz, npz_file, "thing", 3), re.DOTALL)
+                    refused(artifact.read_npz, npz_file, "thing", 3), re.DOTALL)
 
 
 def test_npz_wrong_hash(npz_file):
@@ -211,7 +206,7 @@ def test_npz_wrong_hash(npz_file):
         members = dict(archive)
     members["w"] = members["w"] + 1
     np.savez(npz_file, **members)
-    assert refusal(artifact.read_npz, npz_file, "thing", 3).startswith(
+    assert refused(artifact.read_npz, npz_file, "thing", 3).startswith(
         f"{npz_file}: field 'hash' must be that of the contents (")
 
 
@@ -255,7 +250,7 @@ def test_any_damaged_bit_of_a_json_is_refused(json_file):
 def test_what_is_no_file_is_refused_unread(tmp_path, make, kind):
     make(path := tmp_path / "thing")
     for read in (artifact.read_json, artifact.read_npz):
-        assert kind in refusal(read, path, "thing", 3)
+        assert kind in refused(read, path, "thing", 3)
 
 
 @pytest.mark.parametrize(("token", "words"), [
@@ -267,22 +262,22 @@ def test_what_is_no_file_is_refused_unread(tmp_path, make, kind):
     ids=["nan", "infinity", "overflow", "digits", "deep", "very deep", "deep objects"])
 def test_json_that_no_writer_writes(json_file, token, words):
     json_file.write_text(json_file.read_text().replace("2.5", token))
-    assert refusal(artifact.read_json, json_file, "thing", 3) == (
+    assert refused(artifact.read_json, json_file, "thing", 3) == (
         f"{json_file} must be a JSON file, but it is not ({words}); write it again")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_no_reader_takes_is_not_written(tmp_path, value):
-    assert refusal(artifact.write_json, tmp_path / "x", "thing", 3, {"a": [value]}).startswith(
+    assert refused(artifact.write_json, tmp_path / "x", "thing", 3, {"a": [value]}).startswith(
         f"{tmp_path / 'x'} must hold finite numbers")
     assert not (tmp_path / "x").exists()
 
 
 def test_a_rule_holds_for_the_body(json_file, npz_file):
     open_rule = Table({"name": Int(0, 1)}, open=True)
-    assert refusal(artifact.read_json, json_file, "thing", 3, open_rule).startswith(
+    assert refused(artifact.read_json, json_file, "thing", 3, open_rule).startswith(
         f"{json_file}: field 'name' must be an integer from 0 to 1, not 'größe'; ")
-    assert refusal(artifact.read_npz, npz_file, "thing", 3, Table({"network": Int(0, 1)})).startswith(
+    assert refused(artifact.read_npz, npz_file, "thing", 3, Table({"network": Int(0, 1)})).startswith(
         f"{npz_file}: field 'network' must be an integer from 0 to 1, not 'abc'; ")
 
 
@@ -294,7 +289,7 @@ def test_a_rule_holds_for_the_body(json_file, npz_file):
     ('{"format": [], "version": 3}', "field 'format' must be 'thing', not []")])
 def test_a_header_of_nonsense(npz_file, header, words):
     np.savez(npz_file, header=np.frombuffer(header.encode(), np.uint8))
-    assert words in refusal(artifact.read_npz, npz_file, "thing", 3)
+    assert words in refused(artifact.read_npz, npz_file, "thing", 3)
 
 
 def test_the_hash_of_an_archive_alone(npz_file):

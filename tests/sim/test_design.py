@@ -1,11 +1,13 @@
 """A design is read as it was generated, or refused."""
 import os
 import re
+from functools import partial
 
 import pytest
 
 from circulant.sim import artifact, design
 from circulant.sim.refusal import Refusal
+from tests.refused import refused
 from tests.sim.cosim.accumulator import write
 
 
@@ -14,10 +16,7 @@ def folder(tmp_path):
     return write(tmp_path / "design")
 
 
-def refusal(folder):
-    with pytest.raises(Refusal) as caught:
-        design.read(folder)
-    return str(caught.value)
+refusal = partial(refused, design.read)
 
 
 def test_its_hash_covers_every_file(folder, tmp_path):

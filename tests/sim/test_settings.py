@@ -6,6 +6,7 @@ import pytest
 
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import Table, choices, key, keys, read
+from tests.refused import refused
 
 SIZES = "a power of two from 1 to 64, or a table from matrix name to such a number"
 
@@ -58,9 +59,7 @@ def test_tables_are_frozen():
     ({"loud": 1}, "sample.loud must be true or false, not 1"),
 ])
 def test_illegal_values(given, sentence):
-    with pytest.raises(Refusal) as refusal:
-        Sample(**given)
-    assert str(refusal.value) == sentence
+    assert refused(Sample, **given) == sentence
 
 
 @pytest.mark.parametrize("given", [

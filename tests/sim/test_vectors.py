@@ -6,6 +6,7 @@ import pytest
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
+from tests.refused import refused
 
 
 def vectors(seed=0):
@@ -78,9 +79,7 @@ def test_lengths_go_along(tmp_path):
 def test_load_wrong_file(tmp_path, write, sentence):
     path = tmp_path / "vectors.npz"
     write(path)
-    with pytest.raises(Refusal) as refusal:
-        Vectors.load(path)
-    assert str(refusal.value) == f"{path}{sentence}"
+    assert refused(Vectors.load, path) == f"{path}{sentence}"
 
 
 @pytest.mark.parametrize(("values", "given"), [

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from circulant.faults.sampling import mean, sample_size, share
-from tests.sim.samples import refusal
+from tests.refused import refused
 
 
 @pytest.mark.parametrize(("population", "margin", "confidence", "size"), [
@@ -31,7 +31,7 @@ def test_the_interval_of_a_mean_holds_it_as_often_as_it_says():
 
 
 def test_what_is_no_margin_or_confidence_is_refused():
-    assert refusal(sample_size, 10, 0.0, 0.95) == (
+    assert refused(sample_size, 10, 0.0, 0.95) == (
         "A margin of error must be a number between 0 and 1, not 0.0; 0.05 is five points")
-    assert refusal(sample_size, 10, 0.1, 95) == (
+    assert refused(sample_size, 10, 0.1, 95) == (
         "A confidence must be a number between 0 and 1, not 95; 0.95 is usual")

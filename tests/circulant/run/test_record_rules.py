@@ -7,7 +7,7 @@ from circulant.report import gantt
 from circulant.run.record_rules import UNITS
 from circulant.run.run_folder import BRANCHES, STEPS, record, recorded
 from circulant.sim import artifact
-from circulant.sim.refusal import Refusal
+from tests.refused import refused
 
 
 def rewrite(run, step, change):
@@ -66,8 +66,6 @@ def test_the_units_are_those_that_are_drawn():
 ])
 def test_nonsense_is_refused_with_the_step_to_run(finished, step, change, words):
     path = rewrite(finished, step, change)
-    with pytest.raises(Refusal) as caught:
-        recorded(finished, step)
-    said = str(caught.value)
+    said = refused(recorded, finished, step)
     assert said.startswith(f"{path}: field ") and words in said and "\n" not in said
     assert said.endswith(f"; run `circulant {step} {finished.folder}` again")

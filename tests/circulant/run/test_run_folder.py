@@ -1,6 +1,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,9 @@ from circulant.run.run_folder import BRANCHES, STEPS, Run, record, require, sha2
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 from tests.circulant.conftest import make_generated, make_quantized, make_trained
+from tests.refused import refused
 
-
-def refusal(run, step):
-    with pytest.raises(Refusal) as caught:
-        require(run, step)
-    return str(caught.value)
+refusal = partial(refused, require)
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -1,15 +1,13 @@
+from functools import partial
+
 import pytest
 
 from circulant.experiment import load
-from circulant.sim.refusal import Refusal
 from circulant.sweep.grid import read, shipped
 from circulant.sweep.point import Point
+from tests.refused import refused
 
-
-def refusal(source):
-    with pytest.raises(Refusal) as caught:
-        read(source)
-    return str(caught.value)
+refusal = partial(refused, read)
 
 
 def test_every_combination_is_a_point(sweep_file):

@@ -11,6 +11,7 @@ from circulant.sim.arith.activation import FUNCTIONS, METHODS, Pwl, hard_sigmoid
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
 from circulant.sim.refusal import Refusal
+from tests.refused import refused
 from tests.sim.definitions import pwl as plain
 from tests.sim.definitions import repeatable
 
@@ -135,9 +136,7 @@ TABLE = Pwl("tanh", method="lut", reach=2, input=Format(8, 3), output=Format(8, 
                     "greater width"),
 ])
 def test_wrong_tables(changes, sentence):
-    with pytest.raises(Refusal) as refusal:
-        dataclasses.replace(TABLE, **changes)
-    assert str(refusal.value) == sentence
+    assert refused(dataclasses.replace, TABLE, **changes) == sentence
 
 
 def test_too_wide():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from circulant.sim.arith.codes import Code, check_protection
-from tests.sim.samples import refusal
+from tests.refused import refused
 
 WIDTHS = 1, 2, 7, 8, 16, 33, 57, 64
 
@@ -58,5 +58,5 @@ def test_parity_sees_every_flip(width):
 
 def test_protections():
     assert Code(9, "none").bits == 9 and Code(9, "none").encode(300) == 300
-    assert refusal(check_protection, "secde") == (
+    assert refused(check_protection, "secde") == (
         "A protection must be one of none, parity, secded, scrub, not 'secde'; did you mean 'secded'?")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circulant.sim.arith import fft
-from circulant.sim.refusal import Refusal
 from tests import independent
+from tests.refused import refused
 from tests.sim.definitions import exact, half_up, repeatable, turn
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -43,9 +43,7 @@ def test_check_block_size(k):
 
 @pytest.mark.parametrize("k", [0, 3, 12, 128, -4, 4.0, True, None, "8"])
 def test_check_block_size_wrong(k):
-    with pytest.raises(Refusal) as refusal:
-        fft.check_block_size(k)
-    assert str(refusal.value) == (
+    assert refused(fft.check_block_size, k) == (
         f"Block size must be a power of two from 1 to 64, not {k!r}; choose one of 1, 2, 4, 8, 16, 32, 64")
 
 

@@ -10,6 +10,7 @@ from circulant.sim.arith.activation import FUNCTIONS, METHODS
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
 from circulant.sim.refusal import Refusal
+from tests.refused import refused
 from tests.sim.definitions import repeatable
 
 SMOOTH = ["sigmoid", "tanh"]
@@ -169,9 +170,7 @@ def test_hard_sigmoid_is_the_nearest_but_for_ties(width, frac, out_width, out_fr
 @pytest.mark.parametrize(("function", "hint"), [
     ("sigmod", "; did you mean 'sigmoid'?"), ("Tanh", "; did you mean 'tanh'?"), ("relu", "")])
 def test_wrong_function(function, hint):
-    with pytest.raises(Refusal) as refusal:
-        fit_pwl(function, Format(16, 12), Format(16, 15))
-    assert str(refusal.value) == (
+    assert refused(fit_pwl, function, Format(16, 12), Format(16, 15)) == (
         f"An activation must be one of sigmoid, tanh, hard_sigmoid, hard_tanh, not {function!r}{hint}")
 
 
@@ -187,9 +186,7 @@ def test_wrong_segments(method, segments, rule):
 
 @pytest.mark.parametrize("error", [0.0, 1e-7, 0.2, -1.0, float("nan")])
 def test_wrong_error(error):
-    with pytest.raises(Refusal) as refusal:
-        fit_pwl("tanh", Format(16, 12), Format(16, 15), error=error)
-    assert str(refusal.value) == (
+    assert refused(fit_pwl, "tanh", Format(16, 12), Format(16, 15), error=error) == (
         f"The error of an activation's table must be from 1e-06 to 0.1, not {error}; choose another")
 
 

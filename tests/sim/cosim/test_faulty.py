@@ -8,8 +8,8 @@ from circulant.sim.cosim.faulty import FaultBench
 from circulant.sim.cosim.flip_flops import flip_flops
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.refusal import ToolError
+from tests.refused import refused
 from tests.sim import samples
-from tests.sim.samples import refusal
 
 MODEL = samples.model(5, 6, 3, k=(4, 4, 2))
 NETWORK = quantize(MODEL, samples.data(MODEL), weight_bits=8)
@@ -69,5 +69,5 @@ def test_a_flip_of_a_register_is_masked_or_wrong_or_hangs(design):
 
 
 def test_images_that_the_design_lacks_are_refused(bench):
-    assert refusal(bench.play, {"gru.hex": "0"}).startswith(
+    assert refused(bench.play, {"gru.hex": "0"}).startswith(
         "The images of a run must be of the design's, gru_program.hex, ")

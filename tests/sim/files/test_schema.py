@@ -21,16 +21,14 @@ from circulant.sim.files.schema import (
     differing,
     require,
 )
-from circulant.sim.refusal import Refusal
+from tests.refused import refused
 
 SIZES = Table({"width": Int(1, 62)}, {"name": Text(3)})
 TREE = Table({"inner": Listing(Later(lambda: TREE), most=2)})
 
 
 def refusal(rule, value):
-    with pytest.raises(Refusal) as caught:
-        require(rule, value, "file.json", "write it again")
-    said = str(caught.value)
+    said = refused(require, rule, value, "file.json", "write it again")
     assert said.startswith("file.json") and said.endswith("; write it again") and "\n" not in said
     return said.removeprefix("file.json").removesuffix("; write it again")
 

@@ -1,4 +1,5 @@
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.drawn_layers import lstm
+from tests.refused import refused
 from tests.sim import samples
 
 
@@ -70,10 +72,7 @@ def test_formats_and_products():
     assert len(layer.products) == 8
 
 
-def refusal(layer, **change):
-    with pytest.raises(Refusal) as caught:
-        dataclasses.replace(layer, **change)
-    return str(caught.value)
+refusal = partial(refused, dataclasses.replace)
 
 
 def test_init_wrong_name():

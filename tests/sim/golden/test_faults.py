@@ -4,8 +4,8 @@ import pytest
 from circulant.sim.golden.faults import Fault
 from circulant.sim.golden.network_file import arrays_of
 from circulant.sim.quantize.quantize import quantize
+from tests.refused import refused
 from tests.sim import samples
-from tests.sim.samples import refusal
 
 MODEL = samples.model(5, 6, 3, k=(4, 4, 2))
 NETWORK = quantize(MODEL, samples.data(MODEL), weight_bits=8)
@@ -96,11 +96,11 @@ def test_a_draw_is_that_of_its_seed():
      "'flip'?"),
 ])
 def test_a_fault_that_cannot_be(fault, words):
-    assert words in refusal(NETWORK.with_faults, [fault])
+    assert words in refused(NETWORK.with_faults, [fault])
 
 
 def test_a_bit_has_one_fault():
-    assert refusal(NETWORK.with_faults, [Fault(WEIGHTS, 2, 5), Fault(WEIGHTS, 2, 5, "stuck-at-0")]) == (
+    assert refused(NETWORK.with_faults, [Fault(WEIGHTS, 2, 5), Fault(WEIGHTS, 2, 5, "stuck-at-0")]) == (
         f"A bit must have one fault, but bit 5 of word 2 of {WEIGHTS} has two; name it once")
 
 
@@ -114,7 +114,7 @@ def test_a_bit_has_one_fault():
     ({"rate": 0.1, "kind": "flips"}, "did you mean 'flip'?"),
 ])
 def test_a_draw_that_cannot_be(options, words):
-    assert words in refusal(NETWORK.draw_faults, **options)
+    assert words in refused(NETWORK.draw_faults, **options)
 
 
 def test_of_protected_memories_what_the_decoder_leaves_is_drawn():
@@ -132,6 +132,6 @@ def test_of_protected_memories_what_the_decoder_leaves_is_drawn():
     assert all(len({fault.word for fault in faults}) == 1 and len(faults) <= 2 for faults in twice)
     assert {len(faults) for faults in twice} == {1, 2}, "one of the two can be a check bit"
     assert max(fault.bit for faults in twice for fault in faults) < memory.word_bits < code.bits
-    assert refusal(NETWORK.draw_faults, rate=0.1, kind="stuck-at-0", protection="secded") == (
+    assert refused(NETWORK.draw_faults, rate=0.1, kind="stuck-at-0", protection="secded") == (
         "Faults of protected memories must be flips, not 'stuck-at-0': whether a stuck bit is wrong depends on its "
         "word; give kind 'flip'")

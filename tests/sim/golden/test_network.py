@@ -5,8 +5,8 @@ import pytest
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
+from tests.refused import refused
 from tests.sim import samples
-from tests.sim.samples import refusal
 
 MODELS = {
     "last": samples.model(),
@@ -112,14 +112,14 @@ def test_pieces_of_sequences_give_what_whole_ones_give(name):
 def test_state_of_other_sequences():
     network = NETWORKS["last"]
     x = network.input_format.quantize(samples.data(network))
-    assert refusal(network.resume, x, network.initial(3)) == (
+    assert refused(network.resume, x, network.initial(3)) == (
         "The state of layer 'gru' must have the shape (20, 6), not (3, 6); go on with what run returned")
 
 
 def test_pieces_of_what_goes_both_ways():
     network = NETWORKS["both"]
     x = network.input_format.quantize(samples.data(network))
-    assert refusal(network.resume, x, network.initial(len(x))) == (
+    assert refused(network.resume, x, network.initial(len(x))) == (
         "A sequence can be continued piece by piece if all layers run forward, but layer 'both' is bidirectional; "
         "run whole sequences")
 
@@ -128,7 +128,7 @@ def test_pieces_of_what_goes_both_ways():
 
 def test_init_wrong_format():
     layers = samples.gru(), samples.linear(6, 3, 2, input=(16, 3), spectrum=(17, 2))
-    assert refusal(Network.chain, "net", 5, True, layers) == (
+    assert refused(Network.chain, "net", 5, True, layers) == (
         f"Layer 'linear' must take the {Format(16, 15)} of layer 'gru', not {Format(16, 3)}; quantize the network "
         "again")
 
@@ -136,12 +136,12 @@ def test_init_wrong_format():
 def test_init_wrong_chain():
     """As for the model in float64."""
     layer = samples.gru()
-    assert refusal(Network.chain, "net", 5, True, ()) == (
+    assert refused(Network.chain, "net", 5, True, ()) == (
         "Network 'net' must have at least one layer, not none; add a GRU or a Linear")
-    assert refusal(Network.chain, "net", 4, True, (layer,)) == (
+    assert refused(Network.chain, "net", 4, True, (layer,)) == (
         "Layer 'gru' must take the 4 values that come before it, not 5; give it that size")
-    assert refusal(Network.chain, "net", 5, False, (layer,)).startswith("Layer 'gru' needs a sequence, ")
-    assert refusal(Network.chain, "net", 5, True, (layer, samples.linear(6, 3, 2, name="gru"))).startswith(
+    assert refused(Network.chain, "net", 5, False, (layer,)).startswith("Layer 'gru' needs a sequence, ")
+    assert refused(Network.chain, "net", 5, True, (layer, samples.linear(6, 3, 2, name="gru"))).startswith(
         "The layers of network 'net' must have different names, but two are called 'gru'; ")
 
 
@@ -151,7 +151,7 @@ def test_init_wrong_chain():
 def test_run_wrong_shape(name, shape):
     axes = "(N, 5)" if name == "vectors" else "(N, T, 5)"
     for method in (NETWORKS[name].run, NETWORKS[name].vectors):
-        assert refusal(method, np.zeros(shape)) == (
+        assert refused(method, np.zeros(shape)) == (
             f"Inputs of network 'sample' must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
 
 
@@ -160,5 +160,5 @@ def test_run_not_finite(network, value):
     x = samples.data(network)
     x.flat[-1] = value
     for method in (network.run, network.vectors):
-        assert refusal(method, x) == (
+        assert refused(method, x) == (
             "Only finite values can be quantized, but the tensor holds NaN or infinity; find out where it comes from")

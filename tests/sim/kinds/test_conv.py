@@ -7,6 +7,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.conv import Conv
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Window
+from tests.refused import refused
 from tests.sim import samples
 from tests.sim.definitions import told
 
@@ -45,9 +46,7 @@ def test_formats_and_products():
 
 
 def test_init_wrong_size():
-    with pytest.raises(Refusal) as refusal:
-        dataclasses.replace(conv(), inputs=9)
-    assert str(refusal.value) == (
+    assert refused(dataclasses.replace, conv(), inputs=9) == (
         "Layer 'conv': the matrix for 9 input and 7 output channels and 6 kernel positions must be 8x72 in blocks of "
         "4, not 8x48; export it again")
     with pytest.raises(Refusal, match=r"^Layer 'conv': the kernel must fit into the padded image, but 3 x 2 is larger"):

@@ -1,4 +1,5 @@
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
 from circulant.sim.kinds.gru import GATES, RESETS
-from circulant.sim.refusal import Refusal
+from tests.refused import refused
 from tests.sim import samples
 from tests.sim.definitions import repeatable, told
 
@@ -105,9 +106,7 @@ def test_a_sequence_in_pieces_is_the_whole_one(returns, reset):
 @pytest.mark.parametrize("shape", [(7, 6), (8, 5), (8, 6, 1)])
 def test_run_wrong_state(shape):
     layer = samples.gru()
-    with pytest.raises(Refusal) as refusal:
-        layer.run(stimuli(layer), np.zeros(shape, np.int64))
-    assert str(refusal.value) == (
+    assert refused(layer.run, stimuli(layer), np.zeros(shape, np.int64)) == (
         f"The state of layer 'gru' must have the shape (8, 6), not {shape}; go on with what run returned")
 
 
@@ -127,10 +126,7 @@ def test_formats_and_products(reset):
 
 # Refusals.
 
-def refusal(layer, **change):
-    with pytest.raises(Refusal) as caught:
-        dataclasses.replace(layer, **change)
-    return str(caught.value)
+refusal = partial(refused, dataclasses.replace)
 
 
 @pytest.mark.parametrize("returns", ["all", "", None])
@@ -213,9 +209,7 @@ def test_init_a_vector_transformed_in_two_ways(field, value):
 @resets
 @pytest.mark.parametrize(("pre", "state"), [((16, 11), (32, 20)), ((40, 11), (24, 20))])
 def test_init_too_wide(pre, state, reset):
-    with pytest.raises(Refusal) as caught:
-        samples.gru(pre=pre, state=state, reset=reset)
-    assert str(caught.value) == (
+    assert refused(samples.gru, pre=pre, state=state, reset=reset) == (
         f"Layer 'gru': the products of a gate must fit into 63 bits, but with the pre-activation {Format(*pre)} and "
         f"the state {Format(*state)} they do not; choose narrower ones")
 

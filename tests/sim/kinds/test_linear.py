@@ -3,7 +3,7 @@ import pytest
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.linear import Linear
-from circulant.sim.refusal import Refusal
+from tests.refused import refused
 from tests.sim import definitions, samples
 
 
@@ -42,8 +42,6 @@ def test_formats_and_products():
 @pytest.mark.parametrize(("inputs", "outputs", "rule"), [
     (9, 7, "8x12"), (4, 7, "8x4"), (5, 9, "12x8"), (5, 4, "4x8")])
 def test_init_wrong_size(inputs, outputs, rule):
-    with pytest.raises(Refusal) as refusal:
-        Linear("head", inputs, outputs, samples.linear(5, 7, 4).product)
-    assert str(refusal.value) == (
+    assert refused(Linear, "head", inputs, outputs, samples.linear(5, 7, 4).product) == (
         f"Layer 'head': the matrix for {inputs} inputs and {outputs} outputs must be {rule} in blocks of 4, not 8x8; "
         "export it again")

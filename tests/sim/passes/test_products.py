@@ -8,9 +8,9 @@ import pytest
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.passes.products import spectra
 from circulant.sim.real.float_model import Model
+from tests.refused import refused
 from tests.sim import samples
 from tests.sim.definitions import circulant, dft, whole
-from tests.sim.samples import refusal
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 
@@ -182,7 +182,7 @@ def test_gru_with_the_reset_gate_before_the_matrix_by_its_equations():
 ])
 def test_linear_wrong_shape(field, shape, rule):
     good = {"weight": np.zeros((2, 2, 4)), "bias": np.zeros(7)}
-    assert refusal(FloatLinear, "head", 5, 7, **good | {field: np.zeros(shape)}) == (
+    assert refused(FloatLinear, "head", 5, 7, **good | {field: np.zeros(shape)}) == (
         f"Layer 'head': {field} must have the shape {rule}, not {shape}; export it again")
 
 
@@ -192,19 +192,19 @@ def test_linear_wrong_shape(field, shape, rule):
 ])
 def test_gru_wrong_shape(field, shape, rule):
     layer = samples.model().layers[0]
-    assert refusal(dataclasses.replace, layer, **{field: np.zeros(shape)}) == (
+    assert refused(dataclasses.replace, layer, **{field: np.zeros(shape)}) == (
         f"Layer 'gru': {field} must have the shape {rule}, not {shape}; export it again")
 
 
 @pytest.mark.parametrize("field", ["weight_ih", "weight_hh"])
 def test_gru_wrong_block_size(field):
     layer = samples.model().layers[0]
-    assert refusal(dataclasses.replace, layer, **{field: np.zeros((3, 2, 2, 3))}).startswith(
+    assert refused(dataclasses.replace, layer, **{field: np.zeros((3, 2, 2, 3))}).startswith(
         "Block size must be a power of two from 1 to 64, not 3; ")
 
 
 def test_linear_wrong_block_size():
-    assert refusal(FloatLinear, "head", 12, 12, weight=np.zeros((1, 1, 12)), bias=np.zeros(12)).startswith(
+    assert refused(FloatLinear, "head", 12, 12, weight=np.zeros((1, 1, 12)), bias=np.zeros(12)).startswith(
         "Block size must be a power of two from 1 to 64, not 12; ")
 
 
@@ -215,14 +215,14 @@ def test_weights_not_finite(index, field, value):
     layer = samples.model().layers[index]
     tensor = getattr(layer, field).copy()
     tensor.flat[-1] = value
-    assert refusal(dataclasses.replace, layer, **{field: tensor}) == (
+    assert refused(dataclasses.replace, layer, **{field: tensor}) == (
         f"Layer {layer.name!r}: {field} must be finite, but it holds NaN or infinity; train again with a lower "
         "learning rate")
 
 
 @pytest.mark.parametrize("returns", ["all", "", None])
 def test_gru_wrong_returns(returns):
-    assert refusal(samples.model, returns=returns) == (
+    assert refused(samples.model, returns=returns) == (
         f"Layer 'gru' must return 'last' or 'sequence', not {returns!r}; choose one")
 
 
@@ -232,29 +232,29 @@ def test_gru_wrong_returns(returns):
     ("bias_hh", (4, 8), "(4, 6)")])
 def test_lstm_wrong_shape(field, shape, rule):
     layer = samples.lstm(projection=4, peephole=True)
-    assert refusal(dataclasses.replace, layer, **{field: np.zeros(shape)}) == (
+    assert refused(dataclasses.replace, layer, **{field: np.zeros(shape)}) == (
         f"Layer 'lstm': {field} must have the shape {rule}, not {shape}; export it again")
 
 
 def test_lstm_outputs_without_a_projection():
-    assert refusal(dataclasses.replace, samples.lstm(projection=4), projection=None) == (
+    assert refused(dataclasses.replace, samples.lstm(projection=4), projection=None) == (
         "Layer 'lstm' without a projection must give its 6 hidden units, not 4; export it again")
 
 
 def test_directions_that_are_no_pair():
     both = samples.bidirectional()
-    assert refusal(dataclasses.replace, both, backward=both.forward) == (
+    assert refused(dataclasses.replace, both, backward=both.forward) == (
         "The backward layer of 'both' must be called 'both.backward', not 'both.forward'; rename it")
     for other in (dataclasses.replace(both.backward, returns="last"), samples.bidirectional(inputs=4).backward,
                   samples.bidirectional("lstm").backward):
-        assert refusal(dataclasses.replace, both, backward=other).startswith(
+        assert refused(dataclasses.replace, both, backward=other).startswith(
             "Both directions of layer 'both' must have the kind, inputs and what is returned of the first, ('gru', 5, "
             "'sequence'), not (")
 
 
 @pytest.mark.parametrize("reset", ["", None])
 def test_gru_wrong_reset(reset):
-    assert refusal(samples.model, reset=reset) == (
+    assert refused(samples.model, reset=reset) == (
         f"Layer 'gru' must reset 'after' or 'before' the matrix, not {reset!r}; choose one")
 
 

@@ -10,8 +10,8 @@ from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.passes.products import spectra
 from circulant.sim.quantize.quantize import HEADROOM, Peaks, Widths, calibrate, quantize
 from circulant.sim.real import float_model
+from tests.refused import refused
 from tests.sim import samples
-from tests.sim.samples import refusal
 
 
 def error(model, **widths):
@@ -242,11 +242,11 @@ def test_exact_sums_of_a_layer_share_their_fraction_bits(bits, lost, great):
 
 def test_refuses_several_block_sizes():
     model = samples.model(k=(4, 2, 1))
-    assert refusal(quantize, model, samples.data(model)) == (
+    assert refused(quantize, model, samples.data(model)) == (
         "All matrices of recurrent layer 'gru' must have one block size, because their sums are made in the spectral "
         "domain, not 4 (input), 2 (recurrent); compress them with one")
     layer = dataclasses.replace(samples.lstm(projection=4), projection=np.zeros((2, 3, 2)))
-    assert "not 4 (input), 4 (recurrent), 2 (projection); " in refusal(
+    assert "not 4 (input), 4 (recurrent), 2 (projection); " in refused(
         quantize, samples.chain(layer), samples.data(samples.chain(layer)))
 
 
@@ -306,8 +306,8 @@ def test_widths_out_of_range(name, lo, hi):
         assert getattr(Widths(**{name: value}), name) == value
     for value in (lo - 1, hi + 1, -1):
         sentence = f"{name} must be from {lo} to {hi}, not {value}; choose a width in that range"
-        assert refusal(Widths, **{name: value}) == sentence
-        assert refusal(quantize, MODELS["last"], samples.data(MODELS["last"]), **{name: value}) == sentence
+        assert refused(Widths, **{name: value}) == sentence
+        assert refused(quantize, MODELS["last"], samples.data(MODELS["last"]), **{name: value}) == sentence
 
 
 @pytest.mark.parametrize(("options", "sentence"), [
@@ -323,12 +323,12 @@ def test_widths_out_of_range(name, lo, hi):
 ])
 @kinds
 def test_wrong_tables(model, options, sentence):
-    assert refusal(quantize, model, samples.data(model), **options) == sentence
+    assert refused(quantize, model, samples.data(model), **options) == sentence
 
 
 def test_zero_is_no_width_where_nothing_can_be_derived():
-    assert refusal(Widths, weight_bits=0).startswith("weight_bits must be from 2 to 18, not 0; ")
-    assert refusal(Widths, twiddle_bits=0).startswith("twiddle_bits must be from 4 to 20, not 0; ")
+    assert refused(Widths, weight_bits=0).startswith("weight_bits must be from 2 to 18, not 0; ")
+    assert refused(Widths, twiddle_bits=0).startswith("twiddle_bits must be from 4 to 20, not 0; ")
 
 
 def test_unknown_width():
@@ -340,7 +340,7 @@ def test_unknown_width():
 def test_calibration_not_finite(value):
     x = samples.data(MODELS["last"])
     x.flat[7] = value
-    assert refusal(quantize, MODELS["last"], x) == (
+    assert refused(quantize, MODELS["last"], x) == (
         "Calibration data must be finite, but it holds NaN or infinity; clean it first")
 
 
@@ -349,7 +349,7 @@ def test_calibration_not_finite(value):
     ("vectors", (9,)), ("vectors", (0, 9))])
 def test_calibration_of_wrong_shape(kind, shape):
     axes = "(N, 9)" if kind == "vectors" else "(N, T, 9)"
-    assert refusal(quantize, MODELS[kind], np.zeros(shape)) == (
+    assert refused(quantize, MODELS[kind], np.zeros(shape)) == (
         f"Calibration data must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
 
 

@@ -9,9 +9,9 @@ from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.real.float_model import Bidirectional, Model
 from circulant.sim.shape.flows import check_data
 from circulant.sim.shape.window import Flow
+from tests.refused import refused
 from tests.sim import samples
 from tests.sim.definitions import whole
-from tests.sim.samples import refusal
 
 
 @pytest.fixture(scope="module")
@@ -116,35 +116,35 @@ def test_a_chain_of_all_kinds_equals_torch(torch):
 
 
 def test_model_without_layers():
-    assert refusal(Model.chain, "empty", 5, True, ()) == (
+    assert refused(Model.chain, "empty", 5, True, ()) == (
         "Network 'empty' must have at least one layer, not none; add a GRU or a Linear")
 
 
 def test_model_wrong_inputs():
     model = samples.model()
-    assert refusal(Model.chain, "sample", 4, True, model.layers) == (
+    assert refused(Model.chain, "sample", 4, True, model.layers) == (
         "Layer 'gru' must take the 4 values that come before it, not 5; give it that size")
-    assert refusal(samples.rebuilt, model, model.layers[0], samples.model(hidden=7).layers[1]) == (
+    assert refused(samples.rebuilt, model, model.layers[0], samples.model(hidden=7).layers[1]) == (
         "Layer 'last' must take the 6 values that come before it, not 7; give it that size")
 
 
 def test_model_same_names():
     """Their weights would overwrite each other in the file."""
     first, last = samples.model().layers
-    assert refusal(Model.chain, "twins", 5, True, (first, dataclasses.replace(last, name="gru"))) == (
+    assert refused(Model.chain, "twins", 5, True, (first, dataclasses.replace(last, name="gru"))) == (
         "The layers of network 'twins' must have different names, but two are called 'gru'; rename one")
 
 
 @pytest.mark.parametrize("name", ["", "a-b", "a b", 'a"b', "../x", "größe", "x" * 101, "a\n"])
 def test_model_wrong_names_of_layers(name):
     first, last = samples.model().layers
-    assert refusal(Model.chain, "net", 5, True, (first, dataclasses.replace(last, name=name))) == (
+    assert refused(Model.chain, "net", 5, True, (first, dataclasses.replace(last, name=name))) == (
         "The name of a layer must be at most 100 letters, digits and '_', not "
         f"{name[:40]!r}{'…' * (len(name) > 40)} in network 'net'; rename it")
 
 
 def test_model_a_name_that_is_too_long():
-    assert refusal(dataclasses.replace, samples.model(), name="x" * 101) == (
+    assert refused(dataclasses.replace, samples.model(), name="x" * 101) == (
         f"The name of a network must be a text of at most 100 characters, not {'x' * 20!r}… of 101; shorten it")
 
 
@@ -152,7 +152,7 @@ def test_model_gru_without_a_sequence():
     first = samples.model(5, 6).layers[0]
     second = dataclasses.replace(samples.model(6, 6).layers[0], name="second")
     for name, sequence, layers in (("second", True, (first, second)), ("gru", False, (first,))):
-        assert refusal(Model.chain, "stack", 5, sequence, layers) == (
+        assert refused(Model.chain, "stack", 5, sequence, layers) == (
             f"Layer {name!r} needs a sequence, but what comes before gives one vector; let the layer before return the "
             "whole sequence")
     Model.chain("stack", 5, True, (dataclasses.replace(first, returns="sequence"), second))
@@ -163,9 +163,9 @@ def test_model_gru_without_a_sequence():
     (False, (5,)), (False, (2, 3, 5)), (False, (2, 6)), (False, (0, 5))])
 def test_data_of_wrong_shape(sequence, shape):
     axes = "(N, T, 5)" if sequence else "(N, 5)"
-    assert refusal(check_data, "Data", np.zeros(shape), Flow(5, sequence=sequence)) == (
+    assert refused(check_data, "Data", np.zeros(shape), Flow(5, sequence=sequence)) == (
         f"Data must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
-    assert refusal(samples.model(sequence=sequence).run, np.zeros(shape)) == (
+    assert refused(samples.model(sequence=sequence).run, np.zeros(shape)) == (
         f"Inputs of network 'sample' must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
 
 
@@ -173,7 +173,7 @@ def test_samples_of_several_axes_are_vectors_of_all_their_values():
     model = samples.perceptron(24, 6, 3, shape=(2, 3, 4))
     images = np.random.default_rng(0).uniform(-1, 1, (5, 2, 3, 4))
     assert np.array_equal(model.run(images), model.run(images.reshape(5, 24)))
-    assert refusal(model.run, images[:, :1]) == (
+    assert refused(model.run, images[:, :1]) == (
         "Inputs of network 'perceptron' must have the shape (N, 24) or (N, 2, 3, 4) and be not empty, not "
         "(5, 1, 3, 4); rearrange the axes")
 
@@ -181,7 +181,7 @@ def test_samples_of_several_axes_are_vectors_of_all_their_values():
 @pytest.mark.parametrize(("sequence", "shape"), [(True, (6,)), (False, (2, 3)), (False, (1, 2, 3))])
 def test_model_wrong_shape(sequence, shape):
     layers = samples.model(5, 6, sequence=sequence).layers
-    assert refusal(Model.chain, "stack", 5, sequence, layers=layers, shape=shape) == (
+    assert refused(Model.chain, "stack", 5, sequence, layers=layers, shape=shape) == (
         f"The shape of a sample of network 'stack' must be that of its 5 inputs, not {shape}; leave it out for "
         "sequences")
 

@@ -10,9 +10,9 @@ from circulant.sim.kinds.add import FloatAdd
 from circulant.sim.kinds.concat import FloatConcat
 from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.real.float_model import Model
-from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node, computed, free_name
 from circulant.sim.shape.window import Flow
+from tests.refused import refused
 
 STEPS = Flow(4, sequence=True)
 
@@ -115,6 +115,4 @@ def graph(nodes, outputs=("a",), inputs=("x",)):
     (lambda: two_ways().run(np.zeros((1, 2, 4))),
      "Network 'two' must have one input for this, not 2, x, y; take a part of it")])
 def test_what_is_no_graph_is_refused(make, message):
-    with pytest.raises(Refusal) as caught:
-        make()
-    assert str(caught.value) == message
+    assert refused(make) == message

@@ -3,6 +3,7 @@ import pytest
 
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, Window, pixels
+from tests.refused import refused
 
 
 @pytest.mark.parametrize(("window", "grid", "outputs"), [
@@ -27,9 +28,7 @@ def test_views_are_what_the_kernel_sees():
 
 
 def test_a_kernel_that_is_too_large():
-    with pytest.raises(Refusal) as refusal:
-        Window((7, 3), padding=(1, 0)).outputs("conv1", (4, 4))
-    assert str(refusal.value) == (
+    assert refused(Window((7, 3), padding=(1, 0)).outputs, "conv1", (4, 4)) == (
         "Layer 'conv1': the kernel must fit into the padded image, but 7 x 3 is larger than 6 x 4; choose a smaller "
         "kernel or more padding")
 

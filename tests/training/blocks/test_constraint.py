@@ -19,6 +19,7 @@ from circulant.training.blocks.constraint import (
 )
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.models import SequenceClassifier
+from tests.refused import refused
 
 NO_ONEDNN = "ignore:LSTM with projections is not supported with oneDNN:UserWarning"
 """torch says once that it takes its other kernel."""
@@ -165,9 +166,7 @@ def test_unknown_names_are_refused_with_the_nearest():
 
 
 def test_all_problems_are_listed_at_once():
-    with pytest.raises(Refusal) as refusal:
-        compress(classifier(), {"gruu": 8, "gru": 12, "linear": 64})
-    text = str(refusal.value)
+    text = refused(compress, classifier(), {"gruu": 8, "gru": 12, "linear": 64})
     for part in ("'gruu'", "gru.weight_ih_l0: Block size", "gru.weight_hh_l0: Block size", "linear.weight: Block size"):
         assert part in text, f"{part} must be in {text}"
 

@@ -5,6 +5,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.settings import choices
 from circulant.training.data import DATASETS
 from circulant.training.settings.data import OPTIONS, DataSettings
+from tests.refused import refused
 
 
 @pytest.mark.parametrize(("given", "problem"), [
@@ -19,9 +20,7 @@ from circulant.training.settings.data import OPTIONS, DataSettings
     ({"path": 3}, "path must be a string, not 3"),
 ])
 def test_out_of_range(given, problem):
-    with pytest.raises(Refusal) as caught:
-        DataSettings(**given)
-    assert str(caught.value) == f"data.{problem}"
+    assert refused(DataSettings, **given) == f"data.{problem}"
 
 
 def test_all_problems_at_once():
