@@ -21,6 +21,7 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import Stage
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Planned", "planned", "shared"]
@@ -138,27 +139,28 @@ def _plans(part: Network, multipliers: int, waits: dict[str, int], objective: st
            beat_blocks: int) -> list[Plan]:
     """The plans in which shares of layers with a state wait so many cycles for the others; what links carry are single
     blocks."""
-    if objective == "throughput" or waits or part.many or not part.arrangement.chain or _summed(part):
+    if objective == "throughput" or waits or part.many or not part.arrangement.chain or any(
+            map(_spectral, part.stages)):
         return plan(part, multipliers, levels=levels, waits=waits, beat_blocks=beat_blocks)
     return alternatives(part, multipliers, levels=levels, objective=objective, beat_blocks=beat_blocks)[0].plans
 
 
-def _summed(part: Network) -> bool:
-    """Whether sums of shares of columns leave the array of a layer, which then has it to itself."""
-    return any(each.spectral for layer in part.stages for each in layer.products.values())
+def _spectral(layer: Stage) -> bool:
+    """Whether sums leave the array of a layer, which then has it to itself."""
+    return any(each.spectral for each in getattr(layer, "products", {}).values())
 
 
 def _sharing(part: Network, multipliers: int, levels: int) -> Iterator[list[Plan]]:
-    """Plans with one array for all products of a part, the best ones first by the estimates of its latency; none where
-    sums of columns leave it."""
+    """Plans with one array for the products of a part, but those whose sums leave it, the best ones first by the
+    estimates of its latency."""
     usual = plan(part, multipliers, levels=levels)
-    mine = [n for n, each in enumerate(usual) if isinstance(each, LayerPlan)]
+    mine = [n for n, each in enumerate(usual) if isinstance(each, LayerPlan) and not _spectral(part.stages[n])]
+    left = multipliers - sum(each.multipliers for n, each in enumerate(usual) if _spectral(part.stages[n]))
     layers = tuple(cast("Simple", part.stages[n]) for n in mine)
     products = [matrix.product for layer in layers for matrix in matrices_of(layer)]
-    if len({(each.block_size, each.twiddle_bits) for each in products}) != 1 or products[0].block_size == 1 or (
-            _summed(part)):
+    if len({(each.block_size, each.twiddle_bits) for each in products}) != 1 or products[0].block_size == 1:
         return
-    fitting = [each for each in candidates(Group(layers), levels) if each.multipliers <= multipliers]
+    fitting = [each for each in candidates(Group(layers), levels) if each.multipliers <= left]
     k = products[0].block_size
     quick = [each for each in fitting if each.elements == k and each.shape.chains >= GATES]
     best = (finalists(some, Goal("auto"))[:LOOKED] for some in (fitting, quick) if some)

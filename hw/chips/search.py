@@ -7,9 +7,9 @@ again, as in HyPar's hierarchy, and each half is one chip of all its multipliers
 
 States are ranked by what is least possible: work by multipliers, and words. Those that are left at the end are ranked
 by `Costs.cost`, from the ladders of plans that the planner itself chooses from, and the best of these are planned.
-Columns come behind that: in the best placements layers whose columns would lower the cost get them, with the rows of
-what they take on the same chips where that is better, and what comes out is planned, too. Streams, a chip for each of
-several independent sequences, are a choice for the whole network alone, where it is asked for.
+Columns come behind that: in the best placements layers get them where the cost becomes lower, or hardly higher, with
+the rows of what they take on the same chips where that is better, and what comes out is planned, too. Streams, a chip
+for each of several independent sequences, are a choice for the whole network alone, where it is asked for.
 
 HyPar: Song et al., HPCA 2019. AccPar: Song et al., HPCA 2020.
 """
@@ -35,8 +35,9 @@ from circulant.sim.shape.graph import Node
 
 __all__ = ["FLAT", "Choice", "baselines", "best", "candidates", "columned", "exhaustive", "search"]
 
-FLAT, KEPT, FINALISTS, SUMMED = 4, 256, 3, 2
-"""Chips that are told apart at once, states that are kept, placements that are planned, and those with columns."""
+FLAT, KEPT, FINALISTS, SUMMED, NEAR = 4, 256, 3, 2, 1.1
+"""Chips that are told apart at once, states that are kept, placements that are planned, and those with columns, whose
+costs are within so much of others: by their plans they may be less."""
 
 def candidates(costs: Costs, name: str, chips: Sequence[tuple[int, ...]], weights: Sequence[float]) -> list[Place]:
     """The places of a layer: whole on one of some chips, its rows over several.
@@ -223,11 +224,11 @@ def exhaustive(costs: Costs, *, divided: bool = True) -> tuple[float, Placement]
 
 
 def columned(costs: Costs, placements: Sequence[Placement]) -> list[Placement]:
-    """Placements in which the columns of layers are divided, each of a lower cost than the one that it is made from;
-    the best one first."""
+    """Placements in which the columns of layers are divided, each of a cost that is lower than that of the one that it
+    is made from, or `NEAR` it; the best one first."""
     found: dict[tuple[tuple[str, Place], ...], float] = {}
     for placement in placements:
-        least = start = costs.cost(placement)
+        least = start = NEAR * costs.cost(placement)
         for name in costs.nodes:
             for change in _columns(costs, name, placement):
                 made = {**placement, **change}
@@ -321,10 +322,10 @@ def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, leve
         if len({id(each.placement) for each in found}) == FINALISTS:
             break
     if len(cluster.chips) > 1:
-        for placement in columned(costs, placements[:FINALISTS])[:SUMMED]:
+        for n, placement in enumerate(columned(costs, placements[:FINALISTS])[:SUMMED]):
             with suppress(Refusal):
-                _require_fit(made := planned(network, cluster, placement, objective=objective, levels=levels))
-                found.append(made)
+                ways = list(shared(network, cluster, placement, levels=levels)) if not n else []
+                found += _fitting([planned(network, cluster, placement, objective=objective, levels=levels), *ways])
     if not found:
         raise Refusal(refused)
     return Choice(min(found, key=lambda each: goal.of(each.timing.period, each.timing.latency)), len(placements))

@@ -8,12 +8,12 @@ import pytest
 from circulant.hw.chips.columns import column_share, column_sum, even_columns, unsummed
 from circulant.hw.chips.cut import Place, cut
 from circulant.hw.chips.folders import generate_chips
-from circulant.hw.chips.plans import planned
+from circulant.hw.chips.plans import planned, shared
 from circulant.sim import design
 from circulant.sim.chips import SYSTEM, drawn, roughened
 from circulant.sim.cosim import verify
 from circulant.sim.refusal import Refusal
-from tests.hw.chips.networks import cluster, pair
+from tests.hw.chips.networks import ROWS, cluster, data, pair, tagger
 from tests.random_networks import Random
 
 
@@ -103,6 +103,30 @@ def test_columns_over_chips_are_those_of_one(name, tmp_path):
     assert found.latency_spaced == plan.timing.latency
     rough = roughened(folder / SYSTEM, tmp_path / "rough", drawn(design.read(folder / SYSTEM)["links"], 3))
     assert verify(rough, vectors, patience=20_000).mismatches == 0
+
+
+def behind_a_cell():
+    return next(shared(tagger(), cluster(120, 120), ROWS | {"out": replace(ROWS["lstm2"], columns=True)}))
+
+
+def test_columns_behind_the_rows_of_a_cell_have_an_array_of_their_own():
+    """The cell's shares wait for each other's state; those of the layer wait for nothing."""
+    plan = behind_a_cell()
+    assert {each.name for each in plan.cut.wires if each.direct} == {"lstm1", "out__1"}
+    for part, plans in zip(plan.cut.parts, plan.plans, strict=True):
+        own = {node.name: each for node, each in zip(part.nodes, plans, strict=True) if each.multipliers}
+        assert [name for name, each in own.items() if each.sharing is None] == [
+            name for name in own if name.startswith("out")]
+        assert sum(each.multipliers for each in own.values()) <= 120
+
+
+@pytest.mark.soak
+def test_columns_behind_the_rows_of_a_cell_are_those_of_one(tmp_path):
+    plan, network = behind_a_cell(), tagger()
+    folder = generate_chips(plan).write(tmp_path / "chips")
+    found = verify(folder / SYSTEM, network.vectors(data(network, 2, 40)))
+    assert found.mismatches == 0 and found.words_compared > 2 * 40 * 8
+    assert (found.cycles_per_step, found.latency_spaced) == (plan.timing.period, plan.timing.latency)
 
 
 def test_what_is_not_divided_by_columns_is_said():
