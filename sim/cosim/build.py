@@ -261,8 +261,8 @@ def _prune(store: Path) -> None:
     """Keep the entries that were used last, and those in use; what a build of an earlier version left is removed after
     a day."""
     entries = sorted((path for path in store.iterdir() if path.is_dir() and not path.name.startswith(".")),
-                     key=lambda path: _used(path), reverse=True)
-    stale = [path for path in store.glob(".building-*") if time.time() - _used(path) > STALE_SECONDS]
+                     key=cache.used, reverse=True)
+    stale = [path for path in store.glob(".building-*") if time.time() - cache.used(path) > STALE_SECONDS]
     for path in stale:
         shutil.rmtree(path, ignore_errors=True)
     for path in entries[KEPT:]:
@@ -272,12 +272,5 @@ def _prune(store: Path) -> None:
             os.close(held)
     names = {path.name for path in entries if path.exists()}
     for lock in (*store.glob("*.lock"), *store.glob("*.used")):
-        if lock.stem not in names and time.time() - _used(lock) > STALE_SECONDS:
+        if lock.stem not in names and time.time() - cache.used(lock) > STALE_SECONDS:
             lock.unlink(missing_ok=True)
-
-
-def _used(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0

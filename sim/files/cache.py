@@ -10,7 +10,7 @@ from pathlib import Path
 from circulant.sim.files import files, temporaries
 from circulant.sim.refusal import Refusal
 
-__all__ = ["cache_folder", "damage", "sealed", "store"]
+__all__ = ["cache_folder", "damage", "sealed", "store", "used"]
 
 
 def cache_folder() -> Path:
@@ -37,6 +37,14 @@ def store(kind: str) -> Path:
                       "CIRCULANT_CACHE") from None
     temporaries.sweep(folder)
     return folder
+
+
+def used(path: Path) -> float:
+    """The time at which an entry was used last, in seconds; 0 where it is gone."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def sealed(data: bytes) -> bytes:

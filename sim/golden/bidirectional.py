@@ -10,13 +10,13 @@ from circulant.sim.kinds.lstm import Lstm
 from circulant.sim.kinds.reverse import Reverse
 from circulant.sim.kinds.rnn import Rnn
 from circulant.sim.shape.graph import Node
-from circulant.sim.shape.recurrent import check_directions, check_formats
+from circulant.sim.shape.recurrent import Directions, check_directions, check_formats
 
 __all__ = ["Bidirectional"]
 
 
 @dataclass(frozen=True, eq=False)
-class Bidirectional:
+class Bidirectional(Directions):
     """The outputs of both directions side by side, those of the forward layer first, as torch.nn.GRU has them.
 
     Parameters:
@@ -30,8 +30,6 @@ class Bidirectional:
     name: str
     forward: Gru | Lstm | Rnn
     backward: Gru | Lstm | Rnn
-
-    kind = "bidirectional"
 
     def __post_init__(self) -> None:
         check_directions(self.name, self.forward, self.backward)
@@ -51,19 +49,6 @@ class Bidirectional:
     def within(self) -> tuple[Gru | Lstm | Rnn, ...]:
         """The layers that it is made of."""
         return self.forward, self.backward
-
-    @property
-    def inputs(self) -> int:
-        return self.forward.inputs
-
-    @property
-    def outputs(self) -> int:
-        """Length of what comes out, both directions together."""
-        return self.forward.outputs + self.backward.outputs
-
-    @property
-    def returns(self) -> str:
-        return self.forward.returns
 
     @property
     def input_format(self) -> Format:

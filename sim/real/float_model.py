@@ -18,7 +18,7 @@ from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.shape.flows import check_all, check_data
 from circulant.sim.shape.graph import Graph, Node, computed, linked
-from circulant.sim.shape.recurrent import check_directions
+from circulant.sim.shape.recurrent import Directions, check_directions
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending
 from circulant.sim.shape.window import Grid
 
@@ -93,7 +93,7 @@ class Residual:
 
 
 @dataclass(frozen=True, eq=False)
-class Bidirectional:
+class Bidirectional(Directions):
     """Two recurrent layers over a whole sequence, one from its first step on and one from its last, as torch.nn.GRU has
     them: a part of a chain of layers.
 
@@ -106,23 +106,8 @@ class Bidirectional:
     forward: FloatCell
     backward: FloatCell
 
-    kind = "bidirectional"
-
     def __post_init__(self) -> None:
         check_directions(self.name, self.forward, self.backward)
-
-    @property
-    def inputs(self) -> int:
-        return self.forward.inputs
-
-    @property
-    def outputs(self) -> int:
-        """Length of what comes out, both directions together."""
-        return self.forward.outputs + self.backward.outputs
-
-    @property
-    def returns(self) -> str:
-        return self.forward.returns
 
     def nodes(self, source: str) -> list[Node]:
         """Both directions side by side: the backward one takes the sequence reversed, and gives it back so."""

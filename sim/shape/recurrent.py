@@ -10,7 +10,7 @@ from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.refusal import Refusal
 
-__all__ = ["NONLINEARITIES", "RESETS", "RETURNS", "check_directions", "check_formats", "check_matrices",
+__all__ = ["NONLINEARITIES", "RESETS", "RETURNS", "Directions", "check_directions", "check_formats", "check_matrices",
            "check_nonlinearity", "check_one_block_size", "check_reset", "check_returns", "check_state", "padded"]
 
 RETURNS = ("last", "sequence")
@@ -54,6 +54,27 @@ def check_nonlinearity(name: str, nonlinearity: object) -> None:
     if nonlinearity not in NONLINEARITIES:
         raise Refusal(f"Layer {name!r} must have 'tanh', 'relu' or 'identity' as its nonlinearity, not "
                       f"{nonlinearity!r}; choose one")
+
+
+class Directions:
+    """Two layers over a sequence, one from its first step on and one from its last."""
+
+    kind = "bidirectional"
+    forward: Any
+    backward: Any
+
+    @property
+    def inputs(self) -> int:
+        return int(self.forward.inputs)
+
+    @property
+    def outputs(self) -> int:
+        """Length of what comes out, both directions together."""
+        return int(self.forward.outputs + self.backward.outputs)
+
+    @property
+    def returns(self) -> str:
+        return str(self.forward.returns)
 
 
 def check_directions(name: str, forward: Any, backward: Any) -> None:

@@ -60,14 +60,7 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
 
 
 def _prune(store: Path) -> None:
-    entries = sorted(store.glob("*.npz"), key=_used, reverse=True)
-    stale = [path for path in store.glob(".*.npz.*") if time.time() - _used(path) > STALE_SECONDS]
+    entries = sorted(store.glob("*.npz"), key=cache.used, reverse=True)
+    stale = [path for path in store.glob(".*.npz.*") if time.time() - cache.used(path) > STALE_SECONDS]
     for path in (*entries[KEPT:], *stale):
         path.unlink(missing_ok=True)
-
-
-def _used(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0

@@ -201,7 +201,27 @@ class PeepholeLstm(Recurrent):
         return y, y[-1], c
 
 
-class ResetBeforeGru(Recurrent):
+class _OneState(Recurrent):
+    """A layer whose only state is its output."""
+
+    def forward(self, x: Tensor, state: Tensor | None = None,
+                lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Output (N, T, hidden · directions), (T, N, …) without ``batch_first``; h_n (layers · directions, N, hidden).
+
+        Parameters:
+            lengths: as of `Recurrent`.
+
+        Raises:
+            Refusal: when x has another shape.
+        """
+        steps, ends = self._layers(x, None if state is None else (state,), lengths)
+        return steps, torch.stack([end[0] for end in ends])
+
+    def _state_sizes(self) -> tuple[int, ...]:
+        return (self.hidden_size,)
+
+
+class ResetBeforeGru(_OneState):
     """A GRU with the reset gate before the matrix (Cho et al. 2014; E-RNN eq. 2).
 
         n = tanh(W_in x + W_hn (r * h) + b_n),  h = n + z * (h - n)
@@ -226,22 +246,6 @@ class ResetBeforeGru(Recurrent):
                          bidirectional=bidirectional, hard=hard)
         self.nonlinearity = nonlinearity
 
-    def forward(self, x: Tensor, state: Tensor | None = None,
-                lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Output (N, T, hidden · directions), (T, N, …) without ``batch_first``; h_n (layers · directions, N, hidden).
-
-        Parameters:
-            lengths: as of `Recurrent`.
-
-        Raises:
-            Refusal: when x has another shape.
-        """
-        steps, ends = self._layers(x, None if state is None else (state,), lengths)
-        return steps, torch.stack([end[0] for end in ends])
-
-    def _state_sizes(self) -> tuple[int, ...]:
-        return (self.hidden_size,)
-
     def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
         tensors = *start, *self._tensors(suffix, "weight_hh")
         if self.hard or self.nonlinearity != "tanh":
@@ -251,7 +255,7 @@ class ResetBeforeGru(Recurrent):
         return h, h[-1]
 
 
-class LinearRnn(Recurrent):
+class LinearRnn(_OneState):
     """torch.nn.RNN without its function: h = A h + B x + b, from 0 on; called as that one.
 
     A begins as a rotation times 0.95, so that states fade.
@@ -264,15 +268,6 @@ class LinearRnn(Recurrent):
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 parameter.mul_(0.95 if name.startswith("weight_hh") else 1)
-
-    def forward(self, x: Tensor, state: Tensor | None = None,
-                lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """As of `ResetBeforeGru`."""
-        steps, ends = self._layers(x, None if state is None else (state,), lengths)
-        return steps, torch.stack([end[0] for end in ends])
-
-    def _state_sizes(self) -> tuple[int, ...]:
-        return (self.hidden_size,)
 
     def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
         (h,), (weight,), states = start, self._tensors(suffix, "weight_hh"), list[Tensor]()
