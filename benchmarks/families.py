@@ -85,16 +85,16 @@ class _Family:
             body = self.conv(norm, (channels, channels), kernel, 1)
             source = self.take(FloatAdd(f"a{n}", channels), body, source)
 
-    def wavenet(self, hidden: int) -> None:
+    def wavenet(self, hidden: int, layers: int = 4) -> None:
         source, skips = self.linear("x", 1, hidden, relu=False), list[str]()
-        for n in range(4):
+        for n in range(layers):
             both = self.conv(source, (hidden, 2 * hidden), 2, 1 << n, relu=False)
             halves = [self.take(FloatActivation(f"f{n}{side}", hidden, function), self.take(
                 FloatSlice(f"s{n}{side}", 2 * hidden, side * hidden, hidden), both))
                 for side, function in enumerate(("tanh", "sigmoid"))]
             gated = self.take(FloatProduct(f"g{n}", hidden), *halves)
             skips.append(self.linear(gated, hidden, hidden, relu=False))
-            if n < 3:
+            if n < layers - 1:
                 source = self.take(FloatAdd(f"a{n}", hidden), self.linear(gated, hidden, hidden, relu=False), source)
         end = self.take(FloatAdd("skips", hidden, len(skips), relu=True), *skips)
         self.linear(self.linear(end, hidden, hidden), hidden, 3, relu=False)

@@ -20,7 +20,7 @@ from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.layer_plan import array_shapes, candidates, exact, narrow
 from circulant.hw.plan.passes import Ladder, ladder, useful
-from circulant.hw.plan.passing import Cycles, forked, latencies, passing
+from circulant.hw.plan.passing import Cycles, Passing, forked, latencies, passing
 from circulant.hw.plan.shared.cost import period
 from circulant.hw.stream.link import values
 from circulant.hw.unit import Site, inputs, placed, unelaborated, unit
@@ -43,6 +43,9 @@ CELLS = 4
 
 LONGER = 1, 1.25, 1.6
 """By what a period may be longer for a shorter latency, where the product of both counts."""
+
+ROUNDS = 3
+"""Times at the most that layers which the result waits for get what multipliers are left."""
 
 RANKED = 8
 """Arrays of a layer whose results are played, those with the best estimates."""
@@ -215,37 +218,65 @@ def _sizes(layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
 
 
 def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int) -> list[Plan]:
-    """The plans with arrays, orders of products and widths that give the results of a sample sooner, each layer in turn
-    with what comes to it from those before. Unchanged where it is not known when blocks come.
+    """The plans with arrays, orders of products and widths that give the results of a sample sooner: each layer that
+    the result waits for in turn, with what comes to it from those before, and again those that it waits for then.
+    Unchanged where it is not known when blocks come.
 
     Parameters:
         bound: of the period.
         blocks: of a beat at the most.
     """
-    network, plans = sizes.network, list(plans)
-    left = sum(isinstance(each, LayerPlan | ValuesPlan) for each in plans)
-    for at, layer in enumerate(network.stages):
-        plan, sources = plans[at], network.arrangement.sources[at]
-        if len(sources) > 1 or not isinstance(plan, LayerPlan | ValuesPlan):
-            continue
-        each = sizes(plans)
-        found = passing(network, plans, each)
-        if found is None:
-            return plans
-        spare = (widths.multipliers - sum(each.multipliers for each in plans)) // left + plan.multipliers
-        left -= 1
-        source = sources[0]
-        size = network.stages[source].outputs if source > INPUT else network.inputs[INPUT - source].flow.size
-        k = each[source][1] if source > INPUT else each[at][0]
-        coming = _Coming(found[source].leaves if source > INPUT else list(range(1 - -(-size // k), 1)), size, k)
-        if isinstance(plan, ValuesPlan):
-            plans[at] = _widest(layer, plan, coming, spare)
-        elif isinstance(layer, Linear) and plan.sharing is None:
-            shapes = [replace(shape, takes=n) for shape in _shapes(layer, blocks, widths.levels)
-                      if shape.multipliers(layer.product.block_size) <= spare for n in BEATS if n <= shape.takes]
-            shapes = [each for each in shapes if vector_cycles(layer, each) <= bound]
-            plans[at] = _earliest(layer, plan, coming, shapes, bound)
+    network, plans, seen = sizes.network, list(plans), set[int]()
+    for _ in range(1 if network.arrangement.chain else ROUNDS):
+        found = passing(network, plans, sizes(plans))
+        if found is None or (late := _latest(network, found)) <= seen:
+            break
+        seen |= late
+        growing = [at for at in sorted(late) if isinstance(plans[at], LayerPlan | ValuesPlan)]
+        for n, at in enumerate(growing):
+            left = widths.multipliers - sum(each.multipliers for each in plans)
+            plans[at] = _sooner(sizes, plans, at, (bound, blocks, widths.levels),
+                                spare=plans[at].multipliers + left // (len(growing) - n))
     return plans
+
+
+def _latest(network: Network, found: Sequence[Passing]) -> set[int]:
+    """The stages through which what comes last has passed; all, where there are several results."""
+    if network.many:
+        return set(range(len(found)))
+    late, behind = set[int](), [len(found) - 1]
+    while behind:
+        at = behind.pop()
+        if at > INPUT and at not in late:
+            late.add(at)
+            last = max(comes[-1] for comes in found[at].comes)
+            behind += [source for source, comes in zip(network.arrangement.sources[at], found[at].comes, strict=True)
+                       if comes[-1] == last]
+    return late
+
+
+def _sooner(sizes: Sizes, plans: Sequence[Plan], at: int, limits: tuple[int, int, int], spare: int) -> Plan:
+    """The plan of a stage for ``spare`` multipliers with which its result is there first; for the bound and the blocks
+    of ``limits`` see `_soonest`, the third one is of levels."""
+    network, layer, plan, (source, *others) = sizes.network, sizes.network.stages[at], plans[at], (
+        sizes.network.arrangement.sources[at])
+    bound, blocks, levels = limits
+    if others:
+        assert isinstance(plan, ValuesPlan)
+        return min(_wider(layer, plan, spare), key=lambda each: _joined(sizes, plans, at, each))
+    each = sizes(plans)
+    found = passing(network, plans, each)
+    assert found is not None
+    size = network.stages[source].outputs if source > INPUT else network.inputs[INPUT - source].flow.size
+    k = each[source][1] if source > INPUT else each[at][0]
+    coming = _Coming(found[source].leaves if source > INPUT else list(range(1 - -(-size // k), 1)), size, k)
+    if isinstance(plan, ValuesPlan):
+        return _widest(layer, plan, coming, spare)
+    if isinstance(layer, Linear) and isinstance(plan, LayerPlan) and plan.sharing is None:
+        shapes = [replace(shape, takes=n) for shape in _shapes(layer, blocks, levels)
+                  if shape.multipliers(layer.product.block_size) <= spare for n in BEATS if n <= shape.takes]
+        return _earliest(layer, plan, coming, [each for each in shapes if vector_cycles(layer, each) <= bound], bound)
+    return plan
 
 
 def _widest(layer: Stage, plan: ValuesPlan, coming: _Coming, spare: int) -> Plan:
@@ -256,8 +287,21 @@ def _widest(layer: Stage, plan: ValuesPlan, coming: _Coming, spare: int) -> Plan
         found = leaving(layer, each, coming.taken(each.elements), each.elements)
         return (float("inf"),) if found is None else (found[-1], sum(found) / len(found), each.multipliers)
 
+    return min(_wider(layer, plan, spare), key=gives)
+
+
+def _wider(layer: Stage, plan: ValuesPlan, spare: int) -> list[Plan]:
+    """The plan of a layer that takes some values a cycle, and those for ``spare`` multipliers that take more."""
     rungs = [rung[0] for rung in ladder(layer, streams=1, count=1).rungs]
-    return min([plan, *(each for each in rungs if each.multipliers <= spare and each.cycles <= plan.cycles)], key=gives)
+    return [plan, *(each for each in rungs if each.multipliers <= spare and each.cycles <= plan.cycles)]
+
+
+def _joined(sizes: Sizes, plans: Sequence[Plan], at: int, plan: Plan) -> tuple[int, int]:
+    """The cycle in which the last block leaves a join with that plan, and its multipliers."""
+    made = [*plans[:at], plan, *plans[at + 1:]]
+    found = passing(sizes.network, made, sizes(made))
+    assert found is not None
+    return found[at].leaves[-1], plan.multipliers
 
 
 def _earliest(layer: Linear, plan: LayerPlan, coming: _Coming, shapes: list[ArrayShape], bound: int) -> LayerPlan:

@@ -44,12 +44,14 @@ NETWORKS = {"perceptron": lambda: network("perceptron", 2, 19, inputs=19, sequen
             "steps": lambda: network("perceptron", 2, 19, inputs=19),
             "tcn": lambda: network("tcn", 12),
             "causal": lambda: network("causal", 20, 3, inputs=20),
+            "wavenet": lambda: network("wavenet", 12, 2),
             "projected": lambda: cell("lstm", 8, 24, 16),
             "gru": lambda: cell("gru", 8, 16)}
 
 
 CASES = [("perceptron", 2, 90, "throughput"), ("perceptron", AUTO, 120, "auto"), ("steps", 2, 90, "auto"),
          ("tcn", 2, 200, "auto"), ("causal", 4, 300, "throughput"), ("causal", AUTO, 300, "auto"),
+         ("wavenet", AUTO, 400, "auto"),
          ("projected", 2, 500, "throughput"), ("projected", 2, 400, "latency"), ("gru", 4, 300, "auto")]
 """Vectors of 5 and of 3 blocks, with beats of several; cells, one of which has a second vector."""
 
@@ -86,7 +88,7 @@ def test_results_are_those_of_golden(case):
     assert stream(dut, given, stall_i=0.3, stall_o=0.3, quiet=700) == wanted
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case[0] not in ("tcn", "causal")])
+@pytest.mark.parametrize("case", [case for case in CASES if case[0] not in ("tcn", "causal", "wavenet")])
 def test_vectors_come_in_the_period_that_is_planned(case):
     found, plans = made(*case)
     dut, count = Beats(found, 0, plans), 34
@@ -95,6 +97,17 @@ def test_vectors_come_in_the_period_that_is_planned(case):
     steps = x if found.stages[0].kind == "linear" else x.swapaxes(0, 1)  # Vectors, or a sequence of them.
     left = cycles(dut, blocks(list(steps), dut.top.input_block), quiet=300)[1][leaves - 1::leaves]
     assert (left[-1] - left[-13]) / 12 == max(each.cycles for each in plans)
+
+
+def test_products_that_the_result_waits_for_take_more_values():
+    """Multipliers that are left go to joins, too."""
+    found, elements = network("wavenet", 24, 2), []
+    for beat_blocks, objective in ((1, "throughput"), (AUTO, "auto")):
+        plans = plan(found, 120, levels=6, objective=objective, beat_blocks=beat_blocks)
+        elements.append([plan.elements for stage, plan in zip(found.stages, plans, strict=True)
+                         if stage.kind == "product"])
+        assert max(plan.cycles for plan in plans) <= 25
+    assert elements == [[1, 1], [2, 2]]
 
 
 def test_more_blocks_shorten_period_and_latency():
