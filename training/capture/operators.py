@@ -51,6 +51,11 @@ def _dropout(call: Call) -> Value:
     return call.tensor
 
 
+def _upsample(call: Call) -> Value:
+    raise Unsupported("there is no unit that gives more steps or pixels than come; let the data have as many, or make "
+                      "them by a Linear and a view")
+
+
 Handler = Callable[[Call], Value | list[Value]]
 
 MODULES: dict[type[nn.Module], Handler] = {
@@ -64,6 +69,7 @@ MODULES: dict[type[nn.Module], Handler] = {
     **dict.fromkeys((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d),
                     layers.adaptive),
     **dict.fromkeys((nn.Flatten, nn.Unflatten), axes.reshape), nn.GLU: arithmetic.glu,
+    **dict.fromkeys((nn.Upsample, nn.UpsamplingNearest2d), _upsample),
     **dict.fromkeys((nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d), _skip),
 }
 """By class of the module."""
@@ -71,7 +77,7 @@ MODULES: dict[type[nn.Module], Handler] = {
 FUNCTIONS: dict[str, Handler] = {
     **activations.FUNCTIONS, **arithmetic.FUNCTIONS, "glu": arithmetic.glu,
     **dict.fromkeys(("long", "int"), integer), **dict.fromkeys(("bmm", "matmul"), products),
-    "mean": axes.mean, "dropout": _dropout, "pad": layers.pad, "getitem": axes.getitem,
+    "mean": axes.mean, "dropout": _dropout, "interpolate": _upsample, "pad": layers.pad, "getitem": axes.getitem,
     "pack_padded_sequence": axes.pack, "pad_packed_sequence": axes.unpack,
     **dict.fromkeys(("max", "amax"), axes.maximum), "sum": axes.total,
     **dict.fromkeys(("contiguous", "clone", "detach", "data"), _skip),

@@ -126,6 +126,8 @@ def test_groups_and_gaps_of_convolutions(rank, options, kinds, tmp_path):
      "a causal Conv1d must have no padding but the zeros in front of it; set its own to 0"),
     (lambda m, x: m.conv(F.pad(x, (1, 1))), {"conv": nn.Conv1d(3, 4, 3)}, "only zeros in front of the steps of"),
     (lambda m, x: torch.relu(F.pad(x, (1, 0))), {}, "zeros in front of steps need a Conv1d behind them"),
+    (lambda m, x: F.interpolate(x, scale_factor=2), {}, "there is no unit that gives more steps or pixels than come"),
+    (lambda m, x: m.up(x), {"up": nn.Upsample(scale_factor=2)}, "make them by a Linear and a view"),
     (lambda m, x: m.attention(x, x, x)[0], {"attention": nn.MultiheadAttention(7, 1)},
      "attention has products of two streams of a whole sequence, for which there is no unit; use a GRU, a causal")])
 def test_refusals(steps, modules, text):
