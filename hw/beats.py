@@ -242,9 +242,7 @@ def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, bl
 
 def _latest(network: Network, found: Sequence[Passing]) -> set[int]:
     """The stages through which what comes last has passed; all, where there are several results."""
-    if network.many:
-        return set(range(len(found)))
-    late, behind = set[int](), [len(found) - 1]
+    late, behind = set[int](), list(range(len(found))) if network.many else [len(found) - 1]
     while behind:
         at = behind.pop()
         if at > INPUT and at not in late:
@@ -299,8 +297,7 @@ def _wider(layer: Stage, plan: ValuesPlan, spare: int) -> list[Plan]:
 def _joined(sizes: Sizes, plans: Sequence[Plan], at: int, plan: Plan) -> tuple[int, int]:
     """The cycle in which the last block leaves a join with that plan, and its multipliers."""
     made = [*plans[:at], plan, *plans[at + 1:]]
-    found = passing(sizes.network, made, sizes(made))
-    assert found is not None
+    found = passing(sizes.network, made, sizes(made)) or []
     return found[at].leaves[-1], plan.multipliers
 
 
