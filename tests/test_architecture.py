@@ -338,7 +338,7 @@ LINES = {
     "circulant": 10_950,
     "training": 15_090,
     "sim": 18_250,
-    "hw": 26_020,
+    "hw": 26_080,
     "boards": 7_500,
     "benchmarks": 9_990,
     "examples": 1_300,
