@@ -56,9 +56,9 @@ def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, f
     ``values``, bits of spectra that transforms take in a cycle; ``butterflies``, these times the stages of the
     transform; ``rotations``, twiddle products, bits by bits; ``memories``; ``layers``; ``ports``, those of layers at a
     shared array, and ``chosen``, bits of the spectra that it chooses from; ``corrected`` and ``checked``, bits that
-    decoders of protected memories give in a cycle; ``partial products`` of truncated multipliers, and bits of
-    ``logarithms`` times the levels of their shifts. What is *staged* has a register behind each
-    step of arithmetic, or behind fewer where more levels are allowed.
+    decoders of protected memories give in a cycle, ``rewritten``, those that are also written back; ``partial
+    products`` of truncated multipliers, and bits of ``logarithms`` times the levels of their shifts. What is *staged*
+    has a register behind each step of arithmetic, or behind fewer where more levels are allowed.
     """
     steps = max(1, levels // 3)
     found: defaultdict[str, float] = defaultdict(float, layers=layers)
@@ -78,6 +78,7 @@ def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, f
         found["segments"] += memory.copies * memory.depth * (place == "logic" and not memory.writable)
     for copies, width, protection in made.decoders:
         found["corrected" if Code(width, protection).corrects else "checked"] += copies * width
+        found["rewritten"] += copies * width * (protection == "scrub")
     for layers_of, width in made.shared:
         found["ports"] += layers_of
         found["chosen"] += (layers_of - 1) * width

@@ -64,7 +64,8 @@ class Family:
             that is read without a clock edge.
         luts, flip_flops: factors of the estimates by `quantities`.
         errors: of both estimates, shares that hold all measured designs.
-        decoders: look-up tables for each bit that a decoder of SECDED gives, and one of parity.
+        decoders: look-up tables for each bit that a decoder of SECDED gives, and one of parity; and for each that is
+            also written back.
         approximate: look-up tables for each partial product of a truncated multiplier, and for each of ``logarithms``.
         cycle: (ns, ns): the time that a path takes besides its levels of logic, and that of each level with its wires.
     """
@@ -76,7 +77,7 @@ class Family:
     luts: Mapping[str, float] = field(default_factory=dict)
     flip_flops: Mapping[str, float] = field(default_factory=dict)
     errors: tuple[float, float] = (0.0, 0.0)
-    decoders: tuple[float, float] = (2.69, 0.22)
+    decoders: tuple[float, float, float] = (2.69, 0.22, 1.33)
     approximate: tuple[float, float] = (2.5, 3.9)
     cycle: tuple[float, float] = (1.2, 0.6)
 
@@ -116,7 +117,7 @@ class Family:
         stored = sum(count * words * width for (words, width, style), count in found.memories.items()
                      if style == "registers")
         luts += round(sum(each * bits.get(name, 0) for name, each in zip(
-            ("corrected", "checked", *_APPROXIMATE), (*self.decoders, *self.approximate), strict=True)))
+            ("corrected", "checked", "rewritten", *_APPROXIMATE), (*self.decoders, *self.approximate), strict=True)))
         error = max(self.errors[0], _APPROXIMATE_ERROR * any(name in bits for name in _APPROXIMATE))
         return Demand(dsps, rams, Estimate(luts + round(held) + stored, error),
                       Estimate(flip_flops + stored, self.errors[1]), unmapped)
@@ -150,8 +151,8 @@ _FF_ICE = {"registers": 0.763, "distributed": 0.516, "operands": -0.931}
 """Registers stand for what lies between them, too. What is wide and read from a fixed memory of a few words is partly
 constant, and so is what follows it. Terms were chosen by the error of fitted designs that are left out one by one."""
 
-_DECODERS_4 = (4.2, 0.36)
-"""As Yosys maps decoders of 32 to 128 bits alone, on average; with six inputs, in digits-gru."""
+_DECODERS_4 = (4.2, 0.36, 4.67)
+"""As Yosys maps decoders of 32 to 128 bits alone, on average; with six inputs, and what writes back, in digits-gru."""
 
 _APPROXIMATE = ("partial products", "logarithms")
 

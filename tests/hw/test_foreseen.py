@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.synthesis import Point, network
@@ -59,6 +61,18 @@ def test_decoders_take_look_up_tables_for_each_bit_that_they_give(protection, qu
     family = FAMILIES["xcu"]
     own, more = (family.demand(foreseen(each, 1)) for each in (plain, made))
     assert own.luts.count + family.decoders[factor] * bits == pytest.approx(more.luts.count, rel=0.05)
+
+
+def test_what_is_written_back_takes_look_up_tables_besides_its_decoder_and_its_place():
+    golden = network(Point("gru", 12, 20, 4, 15))
+    plans = plans_of(golden, 15, objective="throughput", streams=1, levels=4, reloadable=False, packing="none")
+    made = parts(golden, with_protection(plans, "scrub"))
+    read = replace(made, decoders=[each._replace(protection="secded") for each in made.decoders])
+    bits, family = quantities(made, 1)["rewritten"], FAMILIES["xcu"]
+    assert bits == quantities(made, 1)["corrected"] == quantities(read, 1)["corrected"] > 100
+    assert quantities(read, 1)["rewritten"] == 0
+    mine, its = (family.demand(foreseen(each, 1)).luts.count for each in (made, read))
+    assert mine - its == pytest.approx(family.decoders[2] * bits, abs=1)
 
 
 def test_a_profile_says_where_memories_lie():
