@@ -1,13 +1,9 @@
-import ctypes
 import json
-import re
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from circulant.sim.configuration import IDLE, RESUME, STATUS, WRITE, Configuration, StateShape, Window
+from circulant.sim.configuration import RESUME, WRITE, Configuration, StateShape, Window
 from circulant.sim.refusal import Refusal
 
 STATE = StateShape("gru", "y", size=5, block_size=4, blocks=2, streams=2, width=11)
@@ -78,33 +74,3 @@ def test_windows_that_lie_on_each_other_are_refused():
 def test_a_design_without_states_refuses_them():
     with pytest.raises(Refusal, match="must have states to save and restore"):
         Configuration(PORT.windows[:1]).restore([])
-
-
-def test_the_driver_of_the_documents_writes_what_the_port_expects(tmp_path):
-    """Against a memory that is always idle."""
-    text = (Path(__file__).parents[2] / "docs/reload.md").read_text("utf-8")
-    source, = re.findall(r"```c\n(.*?)```", text, re.S)
-    (tmp_path / "driver.c").write_text(source)
-    library = tmp_path / "driver.so"
-    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library,
-                    tmp_path / "driver.c"], check=True)
-    driver = ctypes.CDLL(str(library))
-    memory = (ctypes.c_uint32 * 128)()
-    memory[STATUS] = IDLE
-    pairs = PORT.writes({"weights": [3 << 68, 7, 1 << 40, 0, 9]})
-    flat = [number for pair in pairs for number in pair]
-    assert driver.load(memory, (ctypes.c_uint32 * len(flat))(*flat), len(pairs)) == 0
-    assert [memory[address] for address, _ in pairs] == [word for _, word in pairs]
-    window, kept = PORT.windows[1], (ctypes.c_uint32 * 8)()
-    shape = window.first, window.stride, window.words, window.width
-    expected = dict(window.writes([1 << 43, 2, 3, 4 << 30]))
-    for address, word in expected.items():
-        memory[address] = word
-    driver.save(memory, *shape, kept)
-    assert list(kept) == list(expected.values())
-    for address in expected:
-        memory[address] = 0
-    driver.restore(memory, *shape, kept)
-    driver.resume(memory, 0b11)
-    assert {address: memory[address] for address in expected} == expected
-    assert memory[RESUME] == 0b11
