@@ -132,8 +132,7 @@ def _simulated(file: Path, measured: dict[str, Any], out: Path, vectors: Vectors
 
 def design_figures(out: Path) -> Document:
     """The figures of a netlist whose clock was missed, which are kept all the same."""
-    found: dict[str, Any] = artifact.read_json(out / FILE, KIND, VERSION)
-    return found
+    return artifact.read_json(out / FILE, KIND, VERSION)
 
 
 def _operations(described: design.Manifest, made: Network, vectors: Vectors, figures: Mapping[str, Any]

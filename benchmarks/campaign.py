@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -179,7 +178,7 @@ def _log(job: Job, below: Path) -> Path:
 
 
 def _score(job: Job, below: Path, kept: Path) -> str:
-    found: dict[str, Any] = records.record(job.row, job.seed, below, kept) or {}
+    found = records.record(job.row, job.seed, below, kept) or {}
     return f"{found['metric'].replace('_', ' ')} {100 * found[found['metric']]['circulant']:.2f} %"
 
 

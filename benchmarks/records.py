@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from benchmarks.experiments import FOLDER, Row
-from circulant.experiment import load, parse
+from circulant.experiment import Experiment, load, parse
 from circulant.sim import artifact
 from circulant.training.settings.training import renamed
 
@@ -56,15 +56,15 @@ def place(row: Row, seed: int, kept: Path) -> Path:
     return kept / row.experiment / f"{row.label}-s{seed}.json"
 
 
-def _experiment(row: Row, seed: int) -> Any:
+def _experiment(row: Row, seed: int) -> Experiment:
     _, name, *words = row.arguments(seed)
     return load(name, [word for before, word in pairwise(words) if before == "--set"])
 
 
-def _tables(experiment: Any) -> dict[str, Any]:
+def _tables(experiment: Experiment) -> dict[str, Any]:
     """Settings of a training: not where its dense baseline lies and how long another would take, nor what its circulant
     model would, were there one."""
-    tables: dict[str, Any] = experiment.tables(TABLES)
+    tables = experiment.tables(TABLES)
     settings = experiment.training
     fresh = settings.method != "direct" or settings.start == "projected"
     tables["training"]["start"] = "projected" if fresh or not (settings.dense_epochs or settings.dense) else "dense"

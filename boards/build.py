@@ -200,7 +200,7 @@ def _key(circuit: str, chosen: Board, files: Mapping[str, bytes | str], *, seed:
 def _kept(out: Path, key: str) -> Built | None:
     """The bitstream that lies there already, whole and of this very key."""
     try:
-        body: dict[str, Any] = artifact.read_json(out / FILE, KIND, VERSION, _RULE)
+        body = artifact.read_json(out / FILE, KIND, VERSION, _RULE)
         if body["key"] != key or sha256(out / body["file"]) != body["sha256"]:
             return None
     except (Refusal, OSError):

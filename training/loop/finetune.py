@@ -1,7 +1,6 @@
 """Fine-tuning on the integers of the hardware: ADMM towards the joint set, then straight through the rounding."""
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import Any
 
 import torch
 from torch import nn
@@ -67,7 +66,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
         fit = Fit(phase_model, read, distilled, recipe, add_gradient=admm.add_penalty_gradient if admm else None)
         for epoch in range(1, count + 1):
             with refused() if rise else nullcontext():
-                metrics: dict[str, Any] = fit.run_epoch()
+                metrics: Metrics = fit.run_epoch()
             if admm is not None:
                 admm.update()
                 metrics |= dict(zip(("primal", "dual"), admm.worst, strict=True))
