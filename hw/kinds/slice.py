@@ -59,7 +59,8 @@ class SliceLayer(WithoutImages, wiring.Component):
 
     def __init__(self, layer: Slice, *, k: int) -> None:
         self._layer, self._k, self._cut = layer, k, Cut(layer, k)
-        self._queue = Queue(block(k, layer.output_format.width), depth=4)
+        # A range that is held up would hold up what is beside it, behind one fork: its queue takes all of it.
+        self._queue = Queue(block(k, layer.output_format.width), depth=max(4, self._cut.total))
         signature = stream.Signature(block(k, layer.output_format.width))
         super().__init__({"i": In(signature), "o": Out(signature)})
 

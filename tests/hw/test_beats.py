@@ -1,5 +1,6 @@
 """Streams that carry several blocks a cycle: results are golden's, and cycles those that are planned."""
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,6 +109,19 @@ def test_products_that_the_result_waits_for_take_more_values():
                          if stage.kind == "product"])
         assert max(plan.cycles for plan in plans) <= 25
     assert elements == [[1, 1], [2, 2]]
+
+
+@pytest.mark.parametrize("elements", [4, 1])
+def test_a_range_that_waits_holds_up_nothing_beside_it(elements, monkeypatch):
+    """Six blocks of each of two ranges, one behind the other, to functions of which each takes a block in ``4 /
+    elements`` cycles."""
+    monkeypatch.setattr(test_latency, "SILENCE", 600)
+    found = network("wavenet", 24, 2)
+    plans = [replace(each, elements=elements, cycles=24 // elements, multipliers=elements)
+             if stage.kind == "activation" else each for stage, each in zip(
+                 found.stages, plan(found, 1500, levels=6, objective="throughput"), strict=True)]
+    top, x = Top(found, plans), np.random.default_rng(1).integers(-100, 100, (3, 1))
+    assert test_latency.closed_loop(top, found, x) == [latencies(found, plans, top.blocks)["latency_spaced"]] * 3
 
 
 def test_more_blocks_shorten_period_and_latency():
