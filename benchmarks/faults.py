@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from benchmarks.columns import Columns
+from circulant.boards.synthesis import synthesize
 from circulant.experiment import Experiment, load, save
 from circulant.faults import figures
 from circulant.faults.campaign import Flipped, Plan, Simulated, campaign, flipped, played
@@ -68,6 +69,12 @@ AGAINST = (1e-3, 1e-2)
 WAYS = ((0.01, 2), (0.003, 1))
 """Ways to fine-tune: rate of the noise, bits cut. For each rate that one is taken whose mean on the held-out samples is
 best."""
+
+MULTIPLIERS = ("exact", "truncated:5", "truncated:7", "mitchell")
+"""Of digits-gru with k = 8 and 8 bits of weights and activations."""
+
+THROUGH = ("quantization.finetune_epochs=20", "quantization.finetune_rate=0.002", "quantization.finetune_labels=0.5")
+"""A fine-tuning through their products."""
 
 DESIGNS = {
     "digits-gru": (EIGHT,),
@@ -157,6 +164,22 @@ class _Bench(NamedTuple):
                        "costly": float(np.mean([none - score >= COSTLY for score in scores]))}
                 for what, (none, *scores) in each.items()}
 
+    def multiplied(self, name: str) -> dict[str, float]:
+        """Accuracies with the products of a multiplier, of integers as they are and trained through it, and what Yosys
+        makes of the design for UltraScale."""
+        self.of(8)
+        given = (EIGHT, "quantization.activation_bits=8", f"quantization.multiplier={name}", "hardware.family=xilinx")
+        folder = f"k8-{name.replace(':', '-')}"
+        runs = [self.made(folder, given, trained="k8", generates=True),
+                self.made(f"{folder}-through", (*given, *THROUGH), trained="k8")]
+        plain, tuned = (json.loads(run.path(STEPS["quantize"].record).read_text())["accuracy"]["quantized"]
+                        for run in runs)
+        kept = runs[0].path("synthesis-xcu.json")
+        if not kept.exists():
+            found = synthesize(runs[0].path("hardware"), "xcu")
+            atomic_text(kept, json.dumps({"luts": found.luts, "dsps": found.dsps}))
+        return {"plain": plain, "tuned": tuned, **json.loads(kept.read_text())}
+
     def every_flip(self) -> dict[str, int]:
         """How many of all single flips of the images of digits-gru, and of all double ones in one group of check bits,
         its decoders put right and see."""
@@ -212,7 +235,8 @@ def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Document:
 
     Parameters:
         runs: under Verilator, of all `DESIGNS` together.
-        parts: of "blocks", "columns", "noise", "protection", "voltage", "registers", "circuits".
+        parts: of "blocks", "columns", "noise", "protection", "voltage", "registers", "circuits",
+            "multipliers".
         show: progress, under the names of the run folders.
     """
     bench, table, found = _Bench(show), dict[str, str](), dict[str, Any]()
@@ -279,4 +303,9 @@ def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Document:
             table[f"{name}: runs equal to golden"] = f"{result.equal} of {result.runs}"
             table[f"{name}: one wrong bit in a program or table"] = ", ".join(
                 f"{count} {end}" for end, count in result.ends.items())
+    if "multipliers" in parts:
+        found["multipliers"] = {name: bench.multiplied(name) for name in MULTIPLIERS}
+        table |= {f"{name} products": (
+            f"{100 * each['plain']:.1f} %, trained through them {100 * each['tuned']:.1f} %; {each['luts']:,} look-up "
+            f"tables, {each['dsps']} DSP blocks") for name, each in found["multipliers"].items()}
     return {"benchmark": "faults", "table": table, **found}

@@ -69,12 +69,25 @@ def ifft(y, t):
     return x
 
 
-def multiplied(w, x):
+def times(a, b, multiplier):
+    """The product of two integers by a multiplier."""
+    if multiplier == "mitchell":
+        if a * b == 0:
+            return 0
+        i, j = abs(a).bit_length() - 1, abs(b).bit_length() - 1
+        s = ((abs(a) - (1 << i)) << j) + ((abs(b) - (1 << j)) << i)
+        return (s + max(s, 1 << i + j)) * (1 if (a < 0) == (b < 0) else -1)
+    n = int(multiplier.partition(":")[2] or 0)
+    return a * b - sum((a >> i & 1) * (b >> j & 1) << i + j for i in range(n) for j in range(n - i))
+
+
+def multiplied(w, x, multiplier):
     """Two spectra, bin by bin."""
-    y = each(lambda a, b: a * b, w[:2], x[:2])
+    y = each(lambda a, b: times(a, b, multiplier), w[:2], x[:2])
     for m in range(2, len(w), 2):
         (c, d), (a, b) = w[m:m + 2], x[m:m + 2]
-        y += [a * c - b * d, a * d + b * c]
+        s1, s2, s3 = (times(*pair, multiplier) for pair in ((c, a + b), (a, d - c), (b, c + d)))
+        y += [s1 - s3, s1 + s2]
     return y
 
 
@@ -88,7 +101,8 @@ def product(e, arrays, **vectors):
         seen = [[requantize(v, frac, spectrum) for v in fft(block, t)] for block in blocks(x, k)]
         parts.append((arrays[f"{e['name']}.{name}.weights"], seen))
     for i, finer in enumerate(f.get("row_shifts", [0] * (len(bias) // k))):
-        bins = [multiplied(w, x) for weights, seen in parts for w, x in zip(weights[i], seen, strict=True)]
+        bins = [multiplied(w, x, f.get("multiplier", "exact")) for weights, seen in parts
+                for w, x in zip(weights[i], seen, strict=True)]
         a = each(lambda *column: requantize(sum(column), exact, f["product"]), *bins)
         last = f["product"]["frac"] + finer + k.bit_length() - 1 - f["output"]["frac"]
         y += [round_shift(v, last) for v in ifft(a, t)]

@@ -64,6 +64,13 @@ def test_a_gru(k, reset, tmp_path):
                  sequence=True)
 
 
+@pytest.mark.parametrize("multiplier", ["truncated:5", "mitchell"])
+def test_approximate_products(multiplier, tmp_path):
+    network = assert_equal(lambda r: [r.gru("gru", 5, 11, 4, "sequence"), r.linear("linear", 11, 7, 8)], tmp_path,
+                           inputs=5, sequence=True, multiplier=multiplier)
+    assert network.multiplier == multiplier
+
+
 @pytest.mark.parametrize("k", [*SIZES, 32, 64])
 def test_a_perceptron_of_ragged_sizes(k, tmp_path):
     assert_equal(lambda r: [r.linear("first", 37, 29, k, relu=True), r.linear("second", 29, 7, max(1, k // 2))],
@@ -283,4 +290,4 @@ def test_the_independent_model_is_independent_and_short():
                 for name in node.names]
     assert sorted(imported) == ["json", "math", "numpy"]
     assert text.count("np.") == text.count("np.load(") == 1
-    assert len(text.splitlines()) <= 347
+    assert len(text.splitlines()) <= 361
