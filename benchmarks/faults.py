@@ -71,7 +71,7 @@ WAYS = ((0.01, 2), (0.003, 1))
 best."""
 
 MULTIPLIERS = ("exact", "truncated:5", "truncated:7", "mitchell")
-"""Of digits-gru with k = 8 and 8 bits of weights and activations."""
+"""Multipliers of digits-gru with k = 8 and 8 bits of weights and activations."""
 
 THROUGH = ("quantization.finetune_epochs=20", "quantization.finetune_rate=0.002", "quantization.finetune_labels=0.5")
 """A fine-tuning through their products."""

@@ -1,7 +1,4 @@
 """Approximate products in logic: the circuits of `circulant.sim.arith.multiplier`, without a multiplier."""
-from functools import reduce
-from operator import or_
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -51,33 +48,35 @@ def _truncated(a: Value, b: Value, columns: int) -> Value:
 
 
 def _mitchell(m: Module, a: Value, b: Value) -> Value:
-    """s + max(s, 2ⁱ⁺ʲ) with a sign. As s < 2 · 2ⁱ⁺ʲ, it is 2s where that bit of s is set, and else s with the bit."""
-    (place, rest, i, none), (_, its_rest, j, its_none) = (
-        _logarithm(m, x, name) for x, name in ((a, "a"), (b, "b")))
-    bits = len(a) + len(b)
-    both, between = Signal(bits, name="both"), Signal(bits, name="between")
-    m.d.comb += [both.eq(_shifted(place, j, bits)),
-                 between.eq(_shifted(rest, j, bits) + _shifted(its_rest, i, bits))]
-    size = Mux((between & both).any(), between << 1, between | both)[:bits]
-    sign = a[-1] ^ b[-1]
-    magnitude = Signal(bits, name="magnitude")
-    m.d.comb += magnitude.eq(Mux(none | its_none, 0, size))
-    return Mux(sign, -magnitude, magnitude)[:bits].as_signed()
+    """2^e · (1 + f) of the sum of both logarithms, with a sign: whole bits e, and f behind the binary point. A sum of
+    fractions of 1 or more is a carry into e. Nothing is lost to the right of the result."""
+    width, bits = max(len(a), len(b)), len(a) + len(b)
+    (mine, less), (its, its_less) = (_logarithm(m, x, width, name) for x, name in ((a, "a"), (b, "b")))
+    there = mine[-1] & its[-1]  # Both have a greatest bit.
+    fraction, shift = Signal(width, name="fraction"), Signal(ceil_log2(bits), name="shift")
+    result = Signal(bits, name="result_0")
+    m.d.comb += [fraction.eq(mine[:-1] + its[:-1]), shift.eq(less + its_less + ~fraction[-1]),
+                 result.eq(Cat(Const(0, bits - width), fraction[:-1] & there.replicate(width - 1), there))]
+    for digit, one in enumerate(shift):
+        shifted = Signal(bits, name=f"result_{digit + 1}")
+        m.d.comb += shifted.eq(Mux(one, result[1 << digit:], result))
+        result = shifted
+    return _with_sign(result, a[-1] ^ b[-1]).as_signed()
 
 
-def _logarithm(m: Module, x: Value, name: str) -> tuple[Value, Value, Value, Value]:
-    """The greatest power of two in |x|, the rest of it, the power's exponent, and whether x is 0."""
-    bits = len(x)
-    size, place = Signal(bits, name=f"{name}_size"), Signal(bits, name=f"{name}_place")
-    m.d.comb += [size.eq(Mux(x[-1], -x, x)),
-                 place.eq(Cat(size[n] & ~size[n + 1:].any() if n + 1 < bits else size[n] for n in range(bits)))]
-    exponent = Cat(reduce(or_, (place[n] for n in range(bits) if n >> digit & 1), Const(0, 1))
-                   for digit in range(ceil_log2(bits)))
-    return place, size & ~place, exponent, ~size.any()
+def _logarithm(m: Module, x: Value, width: int, name: str) -> tuple[Value, Value]:
+    """|x| with its greatest bit in the highest place of ``width``, and by how many places it is then further left than
+    the highest number of x."""
+    size, places = Signal(width, name=f"{name}_size"), list[Value]()
+    m.d.comb += size.eq(Cat(Const(0, width - len(x)), _with_sign(x, x[-1])))
+    for digit in reversed(range(ceil_log2(len(x)))):
+        empty, shifted = Signal(name=f"{name}_empty_{digit}"), Signal(width, name=f"{name}_{digit}")
+        m.d.comb += [empty.eq(~size[-(1 << digit):].any()), shifted.eq(Mux(empty, size << (1 << digit), size))]
+        places.insert(0, empty)
+        size = shifted
+    return size, Cat(places)
 
 
-def _shifted(x: Value, by: Value, bits: int) -> Value:
-    """x · 2^by in ``bits`` bits."""
-    for digit, one in enumerate(by):
-        x = Mux(one, x << (1 << digit), x)[:bits]
-    return x
+def _with_sign(x: Value, negative: Value) -> Value:
+    """x, or -x, in as many bits."""
+    return ((x ^ negative.replicate(len(x))) + negative)[:len(x)]

@@ -78,7 +78,7 @@ class Family:
     flip_flops: Mapping[str, float] = field(default_factory=dict)
     errors: tuple[float, float] = (0.0, 0.0)
     decoders: tuple[float, float, float] = (2.69, 0.22, 1.33)
-    approximate: tuple[float, float] = (2.5, 3.9)
+    approximate: tuple[float, float] = (2.0, 1.55)
     cycle: tuple[float, float] = (1.2, 0.6)
 
     def levels(self, mhz: float) -> int:
@@ -156,10 +156,10 @@ _DECODERS_4 = (4.2, 0.36, 4.67)
 
 _APPROXIMATE = ("partial products", "logarithms")
 
-_APPROXIMATE_ERROR = 0.35
-"""As Yosys maps approximate products of 9 × 8 to 18 × 12 bits alone."""
+_APPROXIMATE_ERROR = 0.25
+"""As Yosys maps approximate products of 9 × 8 to 17 × 13 bits alone, some of them."""
 
-_APPROXIMATE_4, _APPROXIMATE_ICE = (5.7, 6.5), (2.65, 4.05)
+_APPROXIMATE_4, _APPROXIMATE_ICE = (4.8, 3.85), (2.5, 2.3)
 
 FAMILIES = {
     "xcu": Family(DSPS[27, 18], PROFILES["xilinx"], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6,

@@ -9,6 +9,7 @@ from circulant.hw import generate
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.sim.refusal import Refusal
+from tests.hw import golden
 
 POINT = Point("gru", 12, 20, 4, 15)
 
@@ -87,3 +88,14 @@ def test_products_that_cannot_share_a_block_are_refused_as_by_the_generator(name
             made, multipliers=88, family=FAMILIES[device(name).family].profile.name, dsp_packing="27x18")):
         with pytest.raises(Refusal, match=message):
             each()
+
+
+def test_approximate_products_take_logic_and_time_in_place_of_dsp_blocks():
+    exact, *others = (estimate(golden.network(4, 8, 4, multiplier=name, weight_bits=8, activation_bits=8),
+                               device("XCKU060"), Options(60, objective="throughput"))
+                      for name in ("exact", "truncated:5", "mitchell"))
+    for found in others:
+        assert (found.figures.multipliers, found.figures.cycles) == (exact.figures.multipliers, exact.figures.cycles)
+        assert found.taken["dsps"].used < exact.taken["dsps"].used
+        assert found.taken["luts"].used > exact.taken["luts"].used + 1000
+    assert exact.mhz > others[0].mhz > others[1].mhz
