@@ -1,5 +1,4 @@
 """Random quantized layers, and their vectors in blocks."""
-
 import numpy as np
 
 from circulant.sim.arith.circulant import JointProduct, Product, pad
@@ -12,9 +11,8 @@ from circulant.sim.kinds.lstm import Lstm
 STATE, PRE, CELL, PEEPHOLE = Format(16, 15), Format(16, 12), Format(16, 13), Format(12, 10)
 
 
-def product(
-    rng: np.random.Generator, rows: int, columns: int, k: int, output: Format, *, fan_in: int = 0, bias: bool = True
-) -> Product:
+def product(rng: np.random.Generator, rows: int, columns: int, k: int, output: Format, *, fan_in: int = 0,
+            bias: bool = True) -> Product:
     """A matrix of (rows, columns) blocks whose sums neither vanish nor always saturate."""
     weight = Format(12, 11)
     spread = min(1.0, 1.5 / np.sqrt(fan_in or columns * k)) * np.sqrt(k) / 2
@@ -25,40 +23,17 @@ def product(
                    product=Format(24, spectrum.frac + 1), output=output, twiddle_bits=14)
 
 
-def lstm(
-    seed: int,
-    *,
-    k: int,
-    inputs: int,
-    hidden: int,
-    projection: int = 0,
-    peephole: bool = True,
-    returns: str = "sequence",
-) -> Lstm:
-    rng = np.random.default_rng(seed)
-    outputs = projection or hidden
-    blocks, x, y = (-(-size // k) for size in (hidden, inputs, outputs))
-    gates = JointProduct(
-        (
-            product(rng, 4 * blocks, x, k, PRE, fan_in=inputs + outputs),
-            product(rng, 4 * blocks, y, k, PRE, fan_in=inputs + outputs, bias=False),
-        )
-    )
-    return Lstm(
-        "lstm",
-        inputs=inputs,
-        hidden=hidden,
-        outputs=outputs,
-        returns=returns,
-        gates=gates,
-        projection=product(rng, y, blocks, k, STATE) if projection else None,
-        peephole=rng.integers(-800, 800, (3, hidden)) if peephole else None,
-        peephole_format=PEEPHOLE,
-        cell=CELL,
-        sigmoid=fit_pwl("sigmoid", PRE, STATE, 64),
-        tanh=fit_pwl("tanh", PRE, STATE, 64),
-        tanh_cell=fit_pwl("tanh", CELL, STATE, 64),
-    )
+def lstm(seed: int, *, k: int, inputs: int, hidden: int, projection: int = 0, peephole: bool = True,
+         returns: str = "sequence") -> Lstm:
+    rng, outputs = np.random.default_rng(seed), projection or hidden
+    (blocks, x, y), fan = (-(-size // k) for size in (hidden, inputs, outputs)), inputs + outputs
+    gates = JointProduct((product(rng, 4 * blocks, x, k, PRE, fan_in=fan),
+                          product(rng, 4 * blocks, y, k, PRE, fan_in=fan, bias=False)))
+    return Lstm("lstm", inputs=inputs, hidden=hidden, outputs=outputs, returns=returns, gates=gates,
+                projection=product(rng, y, blocks, k, STATE) if projection else None,
+                peephole=rng.integers(-800, 800, (3, hidden)) if peephole else None, peephole_format=PEEPHOLE,
+                cell=CELL, sigmoid=fit_pwl("sigmoid", PRE, STATE, 64), tanh=fit_pwl("tanh", PRE, STATE, 64),
+                tanh_cell=fit_pwl("tanh", CELL, STATE, 64))
 
 
 def gru(seed: int, *, k: int, inputs: int, hidden: int, reset: str = "after", returns: str = "sequence") -> Gru:
