@@ -340,14 +340,14 @@ LINES = {
     "sim": 18_250,
     "hw": 26_080,
     "boards": 7_500,
-    "benchmarks": 10_010,
+    "benchmarks": 10_030,
     "examples": 1_300,
     "docs": 200,
     "tests": 54_950,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_200, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_300, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 
