@@ -31,7 +31,7 @@ class Case:
 
 
 def quantized(rng, kind, **sizes):
-    """The golden layer in random widths, some of which contradict each other."""
+    """The golden layer in random widths, some of which contradict each other, such as those of a multiplier."""
     for _ in range(20):
         widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 25)),
                   "spectrum_bits": int(rng.choice([0, rng.integers(4, 27)])),
@@ -53,7 +53,8 @@ def case(seed):
     inputs, hidden = (int(rng.integers(1, 3 * k + 4 if k < 8 else 2 * k + 2)) for _ in range(2))
     projection = int(rng.integers(1, hidden + 1)) if kind == "lstm" and seed % 2 else 0
     layer = quantized(rng, kind, k=k, inputs=inputs, hidden=hidden, projection=projection,
-                      peephole=bool(rng.integers(2)), returns=("last", "sequence")[rng.integers(2)])
+                      peephole=bool(rng.integers(2)), returns=("last", "sequence")[rng.integers(2)],
+                      multiplier={1: "mitchell", 4: "truncated:3"}.get(seed % 7, "exact"))
     most = max(1, ELEMENTS // multiplications(k))
     chains = int(rng.choice([n for n in (1, 2, 4, 8) if n <= most]))
     rows = chains * int(rng.integers(1, most // chains + 1))
