@@ -1,5 +1,6 @@
 """A convolution in hardware equals golden, whatever its window, its array and the stalls; and it leaves no gap."""
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,14 @@ CASES = {  # layer, and its array: positions, blocks, rows, chains, fold
     "gaps wider than the padding": (conv(2, 2, 2, (3, 4), Window((3, 2), (1, 2), (4, 3), (4, 5))), (2, 1, 1, 1)),
     "the whole image": (conv(4, 4, 2, (3, 2), Window((3, 2))), (2, 2, 2, 1)),
 }
+
+
+def approximate(layer, multiplier):
+    return replace(layer, product=replace(layer.product, multiplier=multiplier))
+
+
+CASES |= {name: (approximate(conv(6, 10, 4, (5, 5), STRIDED), name), (4, 1, 2, 1))
+          for name in ("truncated:3", "mitchell")}
 
 
 def made(name, images=2):
