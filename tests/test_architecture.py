@@ -62,7 +62,7 @@ ORDER = {
     "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c beats planner known_plans ports bus "
                     "top resources foreseen design chips cost_table reload_words faults",
     "circulant.boards": "yosys_json absorb device levels tools budget estimate link pll board synthesis placement "
-                        "floorplan flow asic build simulated host program projects",
+                        "floorplan flow asic build simulated host program projects carrier",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 
@@ -335,15 +335,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_950,
+    "circulant": 10_970,
     "training": 15_090,
     "sim": 18_250,
     "hw": 26_080,
-    "boards": 7_500,
+    "boards": 7_760,
     "benchmarks": 10_030,
     "examples": 1_300,
     "docs": 200,
-    "tests": 54_950,
+    "tests": 55_090,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

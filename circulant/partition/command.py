@@ -36,6 +36,12 @@ T = TypeVar("T")
               help="Multipliers of all chips, or of each by repetition.  [default: the DSP blocks of the device]")
 @click.option("--link", default="64,20", show_default=True, metavar="BITS,LATENCY",
               help="Bits of a word, of which one goes in a cycle, and cycles from pins to pins.")
+@click.option("--carrier", default="pins", show_default=True, metavar="NAME",
+              help="What links go over: pins, udp (LiteEth), or aurora (a Vivado project, not routed).")
+@click.option("--ip", "ips", multiple=True, metavar="ADDRESS",
+              help="With udp, of the first chip, or of each by repetition.  [default: 192.168.1.50 for the first]")
+@click.option("--mac", "macs", multiple=True, metavar="ADDRESS",
+              help="The same of MAC addresses.  [default: 02:00:00:00:00:50 for the first]")
 @click.option("--topology", default="all", show_default=True, metavar="NAME",
               help="all, line, ring, or pairs of chips such as 0-1,1-2.")
 @click.option("--streams", is_flag=True,
@@ -47,8 +53,9 @@ T = TypeVar("T")
 @click.option("--simulate", "simulates", is_flag=True,
               help="Play all chips and their links under Verilator against the one-chip golden model.")
 @JSON
-def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tuple[int, ...], link: str, topology: str,
-              streams: bool, weight: float, out: Path | None, simulates: bool, as_json: bool) -> int:
+def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tuple[int, ...], link: str, carrier: str,
+              ips: tuple[str, ...], macs: tuple[str, ...], topology: str, streams: bool, weight: float,
+              out: Path | None, simulates: bool, as_json: bool) -> int:
     """Choose the place of each layer, whole, by rows or columns, and write a design for each chip.
 
     A design has the chip's Verilog and images, and a manifest with its part and the hash of the whole network. The
@@ -58,13 +65,16 @@ def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tup
     Example:
       circulant partition runs/digits-gru --chips 2 --device LFE5U-25F --link 8,4
       circulant partition runs/mine --multipliers 342 --multipliers 684 --simulate
+      circulant partition runs/digits-gru --device LFE5U-25F --carrier udp --link 64,160
     """
     if not 1 <= chips <= 64:
         raise Refusal(f"--chips must be from 1 to 64, not {chips}; give how many there are")
     network = Network.load(folder)
     bits, latency = _link(link)
     asked = Chips(count=chips, streams=streams, device=_each(chips, "--device", parts), topology=topology,
-                  multipliers=_each(chips, "--multipliers", multipliers), link_bits=bits, link_latency=latency)
+                  multipliers=_each(chips, "--multipliers", multipliers), link_bits=bits, link_latency=latency,
+                  carrier=carrier, ip=_each(chips, "--ip", ips) or Chips.ip,
+                  mac=_each(chips, "--mac", macs) or Chips.mac)
     with extras("circulant partition", "amaranth"):
         designs = divide(network, asked, levels=Hardware().levels, weight=weight)
     where = out or folder / FOLDER

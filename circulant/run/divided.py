@@ -5,10 +5,12 @@ Amaranth is imported by `divide` only, cocotb by `check` only.
 """
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from circulant.boards.device import device, fits
+from circulant.extras import extras
 from circulant.hardware import Chips
 from circulant.run.run_folder import Run
 from circulant.sim import design
@@ -43,6 +45,12 @@ SEED = 1
 ASSUMED = 100.0
 """MHz where no clock is asked for."""
 
+CARRIED: Mapping[str, tuple[str, ...]] = {
+    "pins": (),
+    "udp": ("chipN_udp.v of each chip's folder has the chip and LiteEth's core; it is not routed, its pins are yours",),
+    "aurora": ("chipN_aurora.tcl of each chip's folder makes a Vivado project, which is not routed",)}
+"""Sentences about what there is besides chips, by what carries their links."""
+
 PATIENCE = 50_000
 """Cycles without a beat after which a circuit with worse links counts as stuck."""
 
@@ -58,9 +66,11 @@ def found(network: Network, chips: Chips, *, levels: int, mhz: float | None = No
     Raises:
         Refusal: as `circulant.hw.chips.cluster.Cluster` and `circulant.hw.chips.search.search`.
     """
+    from circulant.boards.carrier import require
     from circulant.hw.chips.cluster import Chip, Cluster, Link
     from circulant.hw.chips.costs import Goal
     from circulant.hw.chips.search import search
+    from circulant.hw.chips.words import AURORA, UDP
 
     made = []
     for n in range(chips.count):
@@ -70,7 +80,11 @@ def found(network: Network, chips: Chips, *, levels: int, mhz: float | None = No
         memory = chips.of(chips.memory, n, 0) or (held.block_rams if held else 0)
         made.append(Chip(f"chip{n}", budget, *(() if held is None else (held.family, held.dsps, memory, name))))
     latency = math.ceil(chips.link_ns * (mhz or ASSUMED) / 1000) or chips.link_latency
-    cluster = Cluster(tuple(made), Link(chips.link_bits, latency, chips.link_overhead, chips.link_pins),
+    carrier = None
+    if chips.carrier != "pins":
+        require(chips.carrier, [each.device for each in made], mhz or ASSUMED)
+        carrier = replace({"udp": UDP, "aurora": AURORA}[chips.carrier], mhz=mhz or ASSUMED)
+    cluster = Cluster(tuple(made), Link(chips.link_bits, latency, chips.link_overhead, chips.link_pins, carrier),
                       "pairs" if chips.pairs else chips.topology, chips.pairs)
     return search(network, cluster, Goal(1.0, weight), levels=levels, objective=objective, streams=chips.streams)
 
@@ -80,15 +94,23 @@ def divide(network: Network, chips: Chips, *, levels: int, family: str = "generi
 
     Raises:
         Refusal: as `found`; when a part exceeds its chip's device.
+        MissingExtra: when UDP is to carry the links, and LiteEth is not installed.
     """
+    from circulant.boards import carrier
     from circulant.hw.chips.folders import generate_chips
 
+    if chips.carrier == "udp":
+        with extras("Carrier udp", "liteeth"):
+            pass
     choice = found(network, chips, levels=levels, **options)
     made = generate_chips(choice.planned, family=family, levels=levels, places=choice.lines())
     for n, each in made.chips.items():
         if name := choice.planned.cluster.chips[n].device:
             fits(device(name), each.inventory)
-    return made
+    mhz = options.get("mhz") or ASSUMED
+    if chips.carrier == "udp":
+        return carrier.udp(made, carrier.Udp(chips.ip, chips.mac, chips.port), mhz)
+    return carrier.aurora(made, mhz) if chips.carrier == "aurora" else made
 
 
 def partitioned(run: Run, network: Network) -> Partition | None:
@@ -108,7 +130,7 @@ def closing(found: Partition) -> list[str]:
     about = f" (estimates: {', '.join(found['estimates'])})" if found["estimates"] else ""
     loads = ", ".join(f"{each['start']} → {each['end']} {each['load']:.0%}" for each in found["links"])
     return [*found["places"], f"period {found['period']:g} cycles, latency {found['latency']}{about}",
-            f"load of the links: {loads}" if loads else "no link carries anything"]
+            f"load of the links: {loads}" if loads else "no link carries anything", *CARRIED[found["carrier"]]]
 
 
 def check(folder: Path, network: Network, vectors: Vectors, drawn_vectors: Vectors | None = None,

@@ -2,7 +2,7 @@
 simulation."""
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from amaranth.lib.wiring import In
@@ -25,7 +25,7 @@ from circulant.sim.design import LayerEntry, Manifest, Stream
 from circulant.sim.files.writing import replaced_folder
 from circulant.sim.refusal import Refusal
 
-__all__ = ["ChipDesign", "Designs", "generate_chips"]
+__all__ = ["ChipDesign", "ChipRecord", "Designs", "generate_chips"]
 
 MODULE = "circulant_chip"
 
@@ -46,7 +46,7 @@ class _LinkRecord:
 
 
 @dataclass(frozen=True)
-class _ChipRecord:
+class ChipRecord:
     """The manifest of a chip, all but the hashes of its files; `circulant.sim.chips` has the rules of what is read."""
 
     network: str
@@ -74,12 +74,14 @@ class ChipDesign:
         contents: Verilog and memory images by file name.
         record: what the manifest says.
         inventory: what its part is made of, its logic foreseen; ends of links are not counted.
+        around: files of what carries its links, which are not simulated, by name.
     """
 
     name: str
     contents: Mapping[str, str]
-    record: _ChipRecord
+    record: ChipRecord
     inventory: Inventory
+    around: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,8 @@ class Designs:
         called: dict[int | tuple[int, int], str] = {**dict(enumerate(names)), **{
             pair: f"{names[pair[0]]} → {names[pair[1]]}" for pair in planned.links}}
         return {
-            "network": planned.cut.whole.hash, "places": [*self.places], "period": timing.period,
+            "network": planned.cut.whole.hash, "carrier": link.carrier.name if link.carrier else "pins",
+            "places": [*self.places], "period": timing.period,
             "latency": timing.latency, "estimates": [*timing.estimates],
             "chips": [{"name": names[n], "device": planned.cluster.chips[n].device,
                        "layers": [name for name, place in planned.placement.items() if n in place.chips],
@@ -131,7 +134,7 @@ class Designs:
                           "choose another one")
         with replaced_folder(folder) as fresh:
             for each in self.chips.values():
-                _write(fresh / each.name, each.contents, CHIP, VERSION, manifest=asdict(each.record))
+                _write(fresh / each.name, {**each.contents, **each.around}, CHIP, VERSION, manifest=asdict(each.record))
             _write(fresh / SYSTEM, self.system, design.KIND, design.VERSION, manifest=self.manifest)
             artifact.write_json(fresh / PARTITION, KIND, VERSION, {**self.partition})
         return folder
@@ -175,7 +178,7 @@ def generate_chips(planned: Planned, *, family: str = "generic", latency: int | 
             texts["chip.v"] = around.convert(chips[n], MODULE)
             texts = {f"{names[n]}_{name}": _renamed(text, f"{names[n]}_") for name, text in texts.items()}
             images = {f"{names[n]}_{name}": text for name, text in target.images.items()}
-            made[n] = ChipDesign(names[n], texts | images, _ChipRecord(
+            made[n] = ChipDesign(names[n], texts | images, ChipRecord(
                 cut.whole.hash, part.hash, names[n], number=n, chips=len(names), top=f"{names[n]}_{MODULE}",
                 verilog=tuple(texts), images=tuple(sorted(images)), ports=_signals(chips[n]),
                 links={names[other]: _link_record(planned, n, other) for other in chips[n].others},

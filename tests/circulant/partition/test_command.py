@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -35,6 +36,18 @@ def test_independent_sequences_take_turns_where_that_is_asked_for(run):
     assert found["places"] == [f"lstm{n}: streams, in turn on chip0, chip1" for n in (1, 2)]
 
 
+def test_udp_without_liteeth_is_refused(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "liteeth", None)
+    with pytest.raises(Refusal, match=r"Carrier udp needs liteeth, which is not installed; run: pip.*udp"):
+        call(run, "--device", "LFE5U-85F", "--carrier", "udp")
+
+
+def test_a_project_for_aurora_is_said_to_be_unrouted(run):
+    said = call(run, "--device", "XCKU060", "--multipliers", 100, "--carrier", "aurora")
+    assert "makes a Vivado project, which is not routed" in said and "estimates: cycles, latency_spaced" in said
+    assert (run / "chips" / "chip0" / "chip0_aurora.tcl").is_file()
+
+
 @pytest.mark.parametrize(("options", "said"), [
     (("--link", "0,3", "--multipliers", 99), "chips.link_bits must be an integer from 1 to 1024, not 0"),
     (("--link", "wide", "--multipliers", 99), "--link must be BITS,LATENCY, such as 64,20, not 'wide'"),
@@ -45,7 +58,13 @@ def test_independent_sequences_take_turns_where_that_is_asked_for(run):
     (("--multipliers", 99, "--topology", "star"), "A topology must be one of all, line, ring, or pairs"),
     (("--chips", 3, "--multipliers", 99, "--topology", "0-1"), "there is none from 'chip0' to 'chip2'; add a link"),
     (("--multipliers", 99, "--topology", "0-2"), "must join two of the chips 0 to 1, not 0 and 2"),
-    (("--device", "LFE5U-99F"), "A device must be one of")])
+    (("--device", "LFE5U-99F"), "A device must be one of"),
+    (("--multipliers", 99, "--carrier", "smoke"), "chips.carrier must be .*pins.*udp.*aurora.*smoke"),
+    (("--multipliers", 99, "--carrier", "udp"), "Carrier udp must know each chip's device, but chip0 has none"),
+    (("--device", "LFE5U-25F", "--carrier", "aurora"), "chip0 is LFE5U-25F with none; take one of them"),
+    (("--device", "LFE5U-25F", "--carrier", "udp", "--ip", "10.0.0.256"), "ip must be an address such as"),
+    (("--device", "LFE5U-25F", "--carrier", "udp", "--mac", "01:00:00:00:00:00"), "mac must be an address such as"),
+    (("--device", "LFE5U-25F", "--carrier", "udp", *("--ip", "10.0.0.2") * 2), "for each chip, all different")])
 def test_what_cannot_be_is_refused(run, options, said):
     with pytest.raises(Refusal, match=said):
         call(run, *options)

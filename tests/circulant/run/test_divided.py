@@ -91,6 +91,8 @@ def test_what_no_chips_can_be_leaves_nothing_behind(tmp_path, chips, said):
     ({"device": "LFE5U-99F"}, "hardware.chips: A device must be one of"),
     ({"count": 3, "multipliers": [1, 2]}, "hardware.chips.multipliers must be given once for all chips"),
     ({"count": 2}, "hardware.chips: Chips must have a budget, but none is given"),
+    ({"multipliers": 9, "carrier": "udp", "link_pins": 8},
+     r"hardware\.chips.*link_pins must be left out where udp carries the words, not 8"),
     ({"number": 2}, r"\[hardware.chips\] has no key 'number'"),
     ([2], "hardware.chips must be a table, not")])
 def test_chips_that_an_experiment_cannot_have(chips, said):

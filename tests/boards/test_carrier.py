@@ -1,0 +1,105 @@
+"""Wrappers around chips: what they are made of, that they elaborate, and which devices cannot have them."""
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from benchmarks.formal.check import available
+from circulant.boards import carrier
+from circulant.boards.carrier import Udp, require
+from circulant.hw.chips.cluster import Chip, Cluster, Link
+from circulant.hw.chips.cut import Place
+from circulant.hw.chips.folders import generate_chips
+from circulant.hw.chips.plans import planned
+from circulant.hw.chips.words import AURORA, UDP
+from circulant.sim.refusal import Refusal
+from tests.hw.chips.networks import pair
+
+LITEETH = pytest.mark.skipif(find_spec("liteeth") is None, reason="LiteEth comes with circulant[udp]")
+YOSYS = pytest.mark.skipif(not available(), reason="Yosys comes with pyosys")
+ADDRESSES = Udp(("192.168.1.50",), ("02:00:00:00:00:50",), 4000)
+
+
+@pytest.fixture(scope="module")
+def designs():
+    """Designs of two chips over a carrier; only those of a device are in their clusters."""
+    made = {}
+
+    def of(over, device):
+        if (over, device) not in made:
+            chips = Cluster(tuple(Chip(f"chip{n}", 120, device=device) for n in range(2)), Link(64, 60, carrier=over))
+            made[over, device] = generate_chips(planned(pair(), chips, {"lstm1": Place((0,)), "lstm2": Place((1,))}))
+        return made[over, device]
+    return of
+
+
+def elaborated(folder, top, library, files):
+    """What Yosys says of the files of a folder and black boxes: nothing is missing, and no wire has two drivers."""
+    from pyosys import libyosys
+
+    design = libyosys.Design()
+    for command in (f"read_verilog {' '.join(str(folder / each) for each in files)}", f"read_verilog -lib {library}",
+                    f"hierarchy -check -top {top}", "proc", "check -assert"):
+        libyosys.run_pass(command, design)
+
+
+@LITEETH
+@YOSYS
+@pytest.mark.parametrize(("device", "cells"), [
+    ("LFE5U-85F", "+/ecp5/cells_sim.v +/ecp5/cells_bb.v"),
+    ("XC7A100T", "+/xilinx/cells_sim.v +/xilinx/cells_xtra.v")])
+def test_a_chip_and_its_core_of_liteeth_elaborate(designs, tmp_path, device, cells):
+    plain = designs(UDP, device)
+    made = carrier.udp(plain, ADDRESSES, 100.0)
+    folder = made.write(tmp_path / "chips")
+    for n in (0, 1):
+        chip, text = made.chips[n], made.chips[n].around[f"chip{n}_udp.v"]
+        elaborated(folder / f"chip{n}", f"chip{n}_udp", cells, [
+            f"chip{n}_udp.v", f"chip{n}_liteeth.v", *chip.record.verilog])
+        other, port = f"32'hc0a8013{3 - n}", "16'd4001"
+        assert f"sink_ip_address({other})" in text and f"_from == {other}" in text
+        assert text.count(port) == 2, "one port for both ways"
+        assert f"sink_length(16'd{4 * plain.planned.links[n, 1 - n].frame})" in text
+        assert "inout" in text and "rgmii_tx_data" in text
+        assert f"mac_address: 0x02000000005{n}" in chip.around[f"chip{n}_liteeth.yml"]
+        assert "Date" not in chip.around[f"chip{n}_liteeth.v"], "the same text each time"
+    assert not [each for each in (folder / "system").iterdir() if "liteeth" in each.name]
+
+
+@YOSYS
+def test_a_project_for_aurora_elaborates_with_stubs_and_says_that_it_is_not_routed(designs, tmp_path):
+    made = carrier.aurora(designs(AURORA, "XCKU060"), 200.0)
+    folder = made.write(tmp_path / "chips") / "chip0"
+    elaborated(folder, "chip0_aurora", folder / "chip0_aurora_stubs.v", [
+        "chip0_aurora.v", *made.chips[0].record.verilog])
+    for name in ("chip0_aurora.v", "chip0_aurora.tcl", "chip0_aurora.xdc"):
+        assert "NOT ROUTED" in (folder / name).read_text().splitlines()[0 if "xdc" in name or name.endswith("v") else 1]
+    script = (folder / "chip0_aurora.tcl").read_text()
+    assert "create_ip -name aurora_64b66b" in script and "-part xcku060-ffva1156-2-e" in script
+    named = re.search(r"add_files \{(.*)\}", script)[1].split()
+    assert all((folder / each).is_file() for each in named) and not any("stubs" in each for each in named)
+    assert {Path(each).suffix for each in named} == {".v", ".hex"}
+    assert "create_clock -name clk -period 5.000" in (folder / "chip0_aurora.xdc").read_text()
+
+
+def test_addresses_count_from_the_first_chip_or_are_each_given():
+    assert [hex(ADDRESSES.ip(n)) for n in (0, 1)] == ["0xc0a80132", "0xc0a80133"]
+    assert [hex(ADDRESSES.mac(n)) for n in (0, 1)] == ["0x20000000050", "0x20000000051"]
+    each = Udp(("10.0.0.9", "10.0.0.2"), ("02:00:00:00:00:09", "02:00:00:00:00:02"), 4000)
+    assert (each.ip(1) & 255, each.mac(1) & 255) == (2, 2)
+    ports = {each.of_link(a, b, 5) for a in range(5) for b in range(a)}
+    assert len(ports) == 10 and each.of_link(1, 3, 5) == each.of_link(3, 1, 5)
+
+
+@pytest.mark.parametrize(("over", "named", "mhz", "said"), [
+    ("udp", ["LFE5U-25F", ""], 100.0, r"must know each chip's device, but chip1 has none; name it \(--device\)"),
+    ("udp", ["iCE40UP5K"], 100.0, "whose RGMII LiteEth has a PHY .* but chip0 is iCE40UP5K; take one of them, or"),
+    ("udp", ["XCKU060"], 100.0, "LiteEth has a PHY .* but chip0 is XCKU060"),
+    ("udp", ["LFE5U-25F"], 25.0, "must have a clock of 40 MHz or more, since .*, not 25; raise hardware.clock_mhz"),
+    ("aurora", ["XCKU060", "LFE5U-25F"], 100.0, r"GTX, GTH or GTY transceivers \(XCKU060, XC7VX690T, XCZU7EV\), but "
+     "chip1 is LFE5U-25F with none; take one of them, or carrier udp or pins"),
+    ("aurora", ["XC7A100T"], 100.0, "but chip0 is XC7A100T with GTP")])
+def test_what_a_device_cannot_have_is_refused(over, named, mhz, said):
+    with pytest.raises(Refusal, match=said):
+        require(over, named, mhz)
