@@ -245,6 +245,9 @@ def udp(designs: Designs, addresses: Udp, mhz: float, phys: Mapping[str, Phy] = 
     chips, made = designs.planned.cluster.chips, dict[int, ChipDesign]()
     for n, chip in designs.chips.items():
         others = _others(chip)
+        if not others:
+            made[n] = chip
+            continue
         phy = phys[device(chips[n].device).family]
         lines = [f"phy: {phy.name}", f"vendor: {phy.vendor}", f"device: {chips[n].device}{phy.package}",
                  f"toolchain: {'trellis' if phy.vendor == 'lattice' else 'vivado'}", f"clk_freq: {mhz * 1e6:.0f}",
@@ -263,7 +266,7 @@ def udp(designs: Designs, addresses: Udp, mhz: float, phys: Mapping[str, Phy] = 
             ports=_ports(chip, [f"{way} {bits} {name}".replace("  ", " ") for way, bits, name in pads]),
             core=",\n".join([*links, *(f"    .{name}({name})" for _, _, name in pads)]))
         made[n] = replace(chip, around={f"{chip.name}_udp.v": top, f"{chip.name}_liteeth.v": text,
-                                        f"{chip.name}_liteeth.yml": "\n".join(lines) + "\n"} if others else {})
+                                        f"{chip.name}_liteeth.yml": "\n".join(lines) + "\n"})
     return replace(designs, chips=made)
 
 

@@ -83,6 +83,12 @@ def test_a_project_for_aurora_elaborates_with_stubs_and_says_that_it_is_not_rout
     assert "create_clock -name clk -period 5.000" in (folder / "chip0_aurora.xdc").read_text()
 
 
+def test_a_chip_that_has_no_link_needs_no_core():
+    alone = Cluster((Chip("chip0", 120, device="LFE5U-85F"),), Link(64, 60, carrier=UDP))
+    made = generate_chips(planned(pair(), alone, dict.fromkeys(("lstm1", "lstm2"), Place((0,)))))
+    assert carrier.udp(made, ADDRESSES, 100.0).chips[0].around == {}
+
+
 def test_addresses_count_from_the_first_chip_or_are_each_given():
     assert [hex(ADDRESSES.ip(n)) for n in (0, 1)] == ["0xc0a80132", "0xc0a80133"]
     assert [hex(ADDRESSES.mac(n)) for n in (0, 1)] == ["0x20000000050", "0x20000000051"]
