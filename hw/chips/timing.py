@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from circulant.hw.array.plans import LayerPlan, Plan
 from circulant.hw.chips.chip import Streams, wires_of
-from circulant.hw.chips.cut import Cut
+from circulant.hw.chips.cut import Cut, Wire
 from circulant.hw.chips.play import Played, Works, merged
 from circulant.hw.chips.words import LinkShape
 from circulant.hw.plan.latency import reblocked, through
@@ -79,13 +79,21 @@ def timing(cut: Cut, plans: Sequence[Sequence[Plan]], streams: Sequence[Streams 
         spaced = _Flows(cut, plans, streams, links)
     latency = spaced.latency()
     vague = not all(shape.exact for shape in links.values())
-    estimates = [name for name, it_is in (("cycles", bool(cycles) or vague), (
+    full = any(2 * words[wire.start, wire.to] > max(parts.values()) and _joined(cut, wire) for wire in cut.wires)
+    estimates = [name for name, it_is in (("cycles", bool(cycles) or vague or full), (
         "latency_spaced", (several or cycles or vague) and latency is not None)) if it_is]
     if cut.turns:  # The turns are fixed: the slowest chip sets the pace; all vectors pass the ports of the host.
         cycles = [max(parts.values()) / len(cut.turns), *(float(each.blocks) for own in streams if own is not None
                                                           for each in (*own.entries.values(), *own.exits.values()))]
     return Timing(max(cycles or [*parts.values(), *words.values()]), latency, parts=parts, links=words,
                   exchanges=exchanges, estimates=tuple(estimates), works=spaced.works())
+
+
+def _joined(cut: Cut, wire: Wire) -> bool:
+    """Whether the vectors of a wire are joined with others: each waits for the other, which only a link with room to
+    spare makes up for."""
+    part = cut.parts[wire.to]
+    return part is not None and any(node.layer.joins and wire.name in node.sources for node in part.nodes)
 
 
 class _Flows:

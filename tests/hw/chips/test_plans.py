@@ -1,7 +1,11 @@
+import numpy as np
 import pytest
 
 from circulant.hw.chips.cut import Place
 from circulant.hw.chips.plans import planned, shared
+from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import ROWS, cluster, pair
 
@@ -20,6 +24,17 @@ def test_words_of_a_step_are_counted():
     assert timing.period == max(timing.parts.values()) and timing.estimates == ()
     slow = planned(pair(), cluster(120, 120, bits=1), {"lstm1": Place((0,)), "lstm2": Place((1,))}).timing
     assert slow.period == 256
+
+
+@pytest.mark.parametrize(("bits", "busy"), [(512, False), (8, True)])
+def test_a_period_is_an_estimate_where_a_busy_link_is_joined(bits, busy):
+    """Each vector waits for its other rows."""
+    rng = np.random.default_rng(3)
+    layers = [FloatLinear(f"l{n}", inputs, outputs, rng.normal(0, 0.3, (outputs // 4, inputs // 4, 4)),
+                          rng.normal(0, 0.1, outputs)) for n, (inputs, outputs) in enumerate(((16, 32), (32, 64)))]
+    made = quantize(Model.chain("rows", 16, True, layers), rng.normal(0, 0.5, (6, 9, 16)))
+    places = {"l0": Place((0, 1), (4, 4)), "l1": Place((0, 1), (8, 8))}
+    assert planned(made, cluster(12, 12, bits=bits), places).timing.estimates.count("cycles") == busy
 
 
 def test_words_that_would_pass_a_chip_are_refused():
