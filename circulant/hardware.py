@@ -43,6 +43,9 @@ class Chips(Table):
                  if len(each := getattr(self, name)) not in (0, 1, self.count)]
         if self.link_pins and self.carrier != "pins":
             found.append(f"link_pins must be left out where {self.carrier} carries the words, not {self.link_pins}")
+        found += [f"{name} must be left out where the carrier is {self.carrier}, since links over udp alone have one, "
+                  f"not {value!r}" for name in ("ip", "mac", "port") if self.carrier != "udp"
+                  and (value := getattr(self, name)) != getattr(Chips, name)]
         for name, rule, form in (("ip", IPV4, "192.168.1.50"), ("mac", MAC, "02:00:00:00:00:50")):
             given = getattr(self, name)
             found += [f"{name} must be an address such as {form}, not {each!r}" for each in given

@@ -111,8 +111,8 @@ def _link(text: str) -> tuple[int, int]:
     Raises:
         Refusal: when the text is not two numbers.
     """
-    bits, _, latency = text.partition(",")
     try:
-        return int(bits), int(latency or 0)
+        bits, latency = map(int, text.split(","))
+        return bits, latency
     except ValueError:
         raise Refusal(f"--link must be BITS,LATENCY, such as 64,20, not {text!r}; give both in numbers") from None

@@ -28,8 +28,9 @@ def check_multiplier(name: str) -> str:
         Refusal: when there is no such multiplier.
     """
     if name not in ("exact", "mitchell") and not re.fullmatch(r"truncated:[1-9][0-9]?", str(name)):
+        near = "; write truncated:5 for five" if str(name).startswith("truncated") else nearest(str(name), KINDS)
         raise Refusal(f"A multiplier must be one of {', '.join(KINDS)} with 1 to 99 columns N that are left out, not "
-                      f"{name!r}{nearest(str(name), KINDS)}; the last two are approximate")
+                      f"{name!r}{near}")
     return name
 
 

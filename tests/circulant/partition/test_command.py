@@ -51,6 +51,9 @@ def test_a_project_for_aurora_is_said_to_be_unrouted(run):
 @pytest.mark.parametrize(("options", "said"), [
     (("--link", "0,3", "--multipliers", 99), "chips.link_bits must be an integer from 1 to 1024, not 0"),
     (("--link", "wide", "--multipliers", 99), "--link must be BITS,LATENCY, such as 64,20, not 'wide'"),
+    (("--link", "64", "--multipliers", 99), "--link must be BITS,LATENCY, such as 64,20, not '64'"),
+    (("--multipliers", 99, "--ip", "10.0.0.2"), "ip must be left out where the carrier is pins, since links over udp"),
+    (("--device", "XCKU060", "--carrier", "aurora", "--mac", "02:00:00:00:00:07"), "mac must be left out where"),
     ((), "Chips must have a budget, but none is given"),
     (("--chips", 3, "--multipliers", 9, "--multipliers", 9), "once for each of the 3, not 2 times"),
     (("--chips", 0, "--multipliers", 9), "--chips must be from 1 to 64, not 0"),
