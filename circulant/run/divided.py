@@ -99,6 +99,9 @@ def divide(network: Network, chips: Chips, *, levels: int, family: str = "generi
     from circulant.boards import carrier
     from circulant.hw.chips.folders import generate_chips
 
+    if chips.carrier != "pins":  # What no installation mends comes first.
+        carrier.require(chips.carrier, [chips.of(chips.device, n, "") for n in range(chips.count)],
+                        options.get("mhz") or ASSUMED)
     if chips.carrier == "udp":
         with extras("Carrier udp", "liteeth"):
             pass
