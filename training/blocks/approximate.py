@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from circulant.sim.arith.circulant import JointProduct, Product, pad
 from circulant.sim.arith.fixed import Integers, Reals
@@ -94,14 +95,16 @@ def _linear(module: Any, layer: Any, x: Tensor) -> Tensor:
     return _through(linear(x, weight, module.bias), _rows(product, layer.outputs, _integers(product, x)))
 
 
-def _recurrent(module: Any, x: Tensor, states: Sequence[Tensor] | None,
-               made: Callable[[Reals, Reals], Callable[..., tuple[Tensor, ...]]]) -> tuple[Tensor, list[Tensor]]:
-    """The outputs of a recurrent layer, and its last states (1, N, hidden).
+def _recurrent(module: Any, x: Tensor | PackedSequence, states: Sequence[Tensor] | None,
+               made: Callable[[Reals, Reals], Callable[..., tuple[Tensor, ...]]]) -> tuple[Any, list[Tensor]]:
+    """The outputs of a recurrent layer, packed if x is, and its last states (1, N, hidden).
 
     Parameters:
         made: from first columns of both matrices to a step, of x, the exact products with it and with the state, and
             the state, to the next one.
     """
+    if packed := isinstance(x, PackedSequence):
+        x, lengths = pad_packed_sequence(x, batch_first=module.batch_first)
     x = x.transpose(0, 1) if module.batch_first else x
     w_x, w_h = module.weight_ih_l0, module.weight_hh_l0
     b_x, b_h = (getattr(module, f"bias_{each}_l0", None) for each in ("ih", "hh"))
@@ -109,12 +112,15 @@ def _recurrent(module: Any, x: Tensor, states: Sequence[Tensor] | None,
     count = 2 if isinstance(module, nn.LSTM) else 1
     state = tuple(each[0] for each in states) if states is not None else tuple(
         x.new_zeros(x.shape[1], module.hidden_size) for _ in range(count))
-    ys = []
+    passed = []
     for each, driven in zip(x, linear(x, w_x, b_x), strict=True):
         state = step(each, driven, linear(state[0], w_h, b_h), *state)
-        ys.append(state[0])
-    y = torch.stack(ys)
-    return (y.transpose(0, 1) if module.batch_first else y), [each[None] for each in state]
+        passed.append(state)
+    y, *more = (torch.stack(each) for each in zip(*passed, strict=True))
+    ends = (lengths - 1, torch.arange(len(lengths))) if packed else (-1,)
+    last = [each[ends][None] for each in (y, *more)]
+    y = y.transpose(0, 1) if module.batch_first else y
+    return (pack_padded_sequence(y, lengths, module.batch_first, enforce_sorted=False) if packed else y), last
 
 
 def _gates(layer: Any, of_x: Reals, of_h: Reals, module: Any, gates: int) -> JointProduct:
@@ -126,7 +132,7 @@ def _gates(layer: Any, of_x: Reals, of_h: Reals, module: Any, gates: int) -> Joi
     return JointProduct((_product(x, of_x[:count], biases, gates), _product(h, of_h[:count], [], gates)))
 
 
-def _gru(module: Any, layer: Any, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def _gru(module: Any, layer: Any, x: Tensor | PackedSequence, state: Tensor | None = None) -> tuple[Any, Tensor]:
     size = module.hidden_size
     b_x, b_h = (getattr(module, f"bias_{each}_l0")[2 * size:] if module.bias else None for each in ("ih", "hh"))
 
@@ -150,8 +156,8 @@ def _gru(module: Any, layer: Any, x: Tensor, state: Tensor | None = None) -> tup
     return y, states[0]
 
 
-def _lstm(module: Any, layer: Any, x: Tensor, state: tuple[Tensor, Tensor] | None = None
-          ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+def _lstm(module: Any, layer: Any, x: Tensor | PackedSequence, state: tuple[Tensor, Tensor] | None = None
+          ) -> tuple[Any, tuple[Tensor, Tensor]]:
     size = module.hidden_size
 
     def made(of_x: Reals, of_h: Reals) -> Callable[..., tuple[Tensor, ...]]:

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from circulant.sim.quantize.quantize import grids, quantize
 from circulant.sim.refusal import Refusal
@@ -81,6 +82,22 @@ def test_a_cell_is_as_far_from_golden_as_its_functions_are_from_tables(cell):
     away = np.abs(y.detach().numpy() - golden).max()
     assert 5 * away < np.abs(exact.run(x).real - golden).max(), away
     torch.testing.assert_close(settled(tuned)(given), tuned(given))
+
+
+@pytest.mark.parametrize("cell", [nn.GRU, nn.LSTM])
+def test_packed_sequences_are_each_what_they_are_alone(cell):
+    """As a labeller passes them; outputs and last states are in the order in which the sequences came."""
+    torch.manual_seed(0)
+    tuned, _, network = prepared(Recurrent(cell), np.random.default_rng(1).normal(0, 1, (30, 5, 6)), "mitchell")
+    x, lengths = torch.randn(3, 5, 6), [2, 5, 3]
+    with multiplying(tuned, network):
+        packed, last = tuned.cell(pack_padded_sequence(x, torch.tensor(lengths), True, enforce_sorted=False))
+        alone = [tuned.cell(x[n:n + 1, :length]) for n, length in enumerate(lengths)]
+    y, _ = pad_packed_sequence(packed, batch_first=True)
+    for n, (length, (wanted, end)) in enumerate(zip(lengths, alone, strict=True)):
+        assert torch.equal(y[n, :length], wanted[0]) and not y[n, length:].any()
+        for mine, its in zip(*((each,) if cell is nn.GRU else each for each in (last, end)), strict=True):
+            assert mine.shape == (1, 3, 8) and torch.equal(mine[:, n], its[:, 0])
 
 
 @pytest.mark.parametrize(("cell", "what"), [
