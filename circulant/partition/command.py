@@ -86,10 +86,10 @@ def partition(folder: Path, chips: int, parts: tuple[str, ...], multipliers: tup
         found = check(where, network, Vectors.load(folder / "vectors.npz").first(SAMPLES))
         wrong = found["mismatches"]
         figures["verification"] = found
+        lossy = (f"; with links of {found['latencies'][0]} to {found['latencies'][-1]} cycles that lose words the "
+                 f"period is {found['rough_cycles_per_step']:g}") if designs.partition["links"] else ""
         lines.append(f"{found['words_compared']:,} words compared, {wrong} differ; period "
-                     f"{found['cycles_per_step']:g}, latency {found['latency_spaced']:g} measured; with links of "
-                     f"{found['latencies'][0]} to {found['latencies'][-1]} cycles that lose words "
-                     f"{found['rough_cycles_per_step']:g}")
+                     f"{found['cycles_per_step']:g}, latency {found['latency_spaced']:g} measured{lossy}")
     say({"folder": str(where), **figures}, as_json, *lines)
     return WRONG if wrong else 0
 

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.registry import layer_as_json
 from circulant.sim.passes.bases import layer_arrays
@@ -67,7 +68,7 @@ def _structure(layer: GoldenLayer) -> Iterator[tuple[str, Any]]:
 
 def _fields(path: str, entry: dict[str, object]) -> Iterator[tuple[str, Any]]:
     if "block_size" in entry:  # A product: what may be left out is named too, so that both have the same fields.
-        entry = {"row_shifts": [], **entry}
+        entry = {"row_shifts": [], "multiplier": EXACT, **entry}
     for name, value in entry.items():
         if isinstance(value, dict):
             yield from _fields(f"{path}{name}.", value)

@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from circulant.cli import cli
+from circulant.partition import command
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import data, pair
 
@@ -34,6 +35,16 @@ def test_each_chip_gets_a_folder(run):
 def test_independent_sequences_take_turns_where_that_is_asked_for(run):
     found = json.loads(call(run, "--multipliers", 100, "--streams", "--json"))
     assert found["places"] == [f"lstm{n}: streams, in turn on chip0, chip1" for n in (1, 2)]
+
+
+@pytest.mark.parametrize(("streams", "lossy"), [
+    (("--streams",), ""), ((), "; with links of 3 to 9 cycles that lose words the period is 51")])
+def test_lossy_links_are_named_where_there_are_links(run, monkeypatch, streams, lossy):
+    monkeypatch.setattr(command, "check", lambda *_: {
+        "words_compared": 1200, "mismatches": 0, "cycles_per_step": 50.0, "latency_spaced": 80,
+        "latencies": [3, 9] if lossy else [0], "rough_cycles_per_step": 51.0})
+    said = call(run, "--multipliers", 100, *streams, "--simulate")
+    assert said.endswith(f"1,200 words compared, 0 differ; period 50, latency 80 measured{lossy}\n")
 
 
 def test_udp_without_liteeth_is_refused(run, monkeypatch):

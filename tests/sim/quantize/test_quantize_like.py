@@ -47,6 +47,15 @@ def test_a_design_without_row_shifts_takes_no_network_with_them():
         check_structure(plain, rows)
 
 
+@pytest.mark.parametrize("names", [("exact", "mitchell"), ("mitchell", "exact"), ("truncated:3", "truncated:4")])
+def test_a_design_takes_no_network_of_another_multiplier(names):
+    model = MODELS["both"]
+    mine, its = (quantize(model, samples.data(model), multiplier=each) for each in names)
+    with pytest.raises(Refusal, match=r"^Layer 'both\.forward' of network 'chain' must have input_product\.multiplier "
+                                      "{} as the design has, not {}; ".format(*names)):
+        check_structure(mine, its)
+
+
 @kinds
 def test_another_network_gets_the_structure_and_stays_near_its_own_mathematics(model):
     network, smaller = quantize(model, samples.data(model)), other(model, 0.7)
