@@ -150,5 +150,5 @@ class Hardware(Table):
 
 def _listed(chips: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keys of `Chips`, one value for all chips as a list."""
-    return {name: [value] if name in ("device", "multipliers", "memory") and isinstance(value, str | int) else value
-            for name, value in chips.items()}
+    each = ("device", "multipliers", "memory", "ip", "mac")
+    return {name: [value] if name in each and isinstance(value, str | int) else value for name, value in chips.items()}

@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from circulant.cli import cli
+from circulant.hardware import Hardware
 from circulant.partition import command
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import data, pair
@@ -82,3 +83,11 @@ def test_a_project_for_aurora_is_said_to_be_unrouted(run):
 def test_what_cannot_be_is_refused(run, options, said):
     with pytest.raises(Refusal, match=said):
         call(run, *options)
+
+
+def test_an_experiment_gives_one_address_or_a_list_of_them():
+    asked = {"count": 2, "device": "LFE5U-45F", "carrier": "udp"}
+    for given in ("10.0.0.2", ["10.0.0.2"]):
+        hardware = Hardware(chips={**asked, "ip": given, "mac": "02:00:00:00:00:01"})
+        assert hardware.contradictions() == [] and hardware.several.ip == ("10.0.0.2",)
+        assert hardware.several.mac == ("02:00:00:00:00:01",)
