@@ -80,8 +80,11 @@ module {name}_udp (
   {top} chip (
 {chip}
   );
+  // LiteEth's half on the PHY's clock has no reset, so that the other half has one only until rst first falls.
+  reg begun = 1'b0;
+  always @(posedge clk) if (!rst) begun <= 1'b1;
   {name}_liteeth core (
-    .sys_clock(clk), .sys_reset(rst),
+    .sys_clock(clk), .sys_reset(!begun),
 {core}
   );
 endmodule

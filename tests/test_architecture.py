@@ -343,7 +343,7 @@ LINES = {
     "benchmarks": 10_030,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_090,
+    "tests": 55_165,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

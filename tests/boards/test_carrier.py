@@ -1,5 +1,6 @@
-"""Wrappers around chips: what they are made of, that they elaborate, and which devices cannot have them."""
+"""Wrappers around chips: what they are made of, that they elaborate and carry words, and who cannot have them."""
 import re
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,17 +14,73 @@ from circulant.hw.chips.cut import Place
 from circulant.hw.chips.folders import generate_chips
 from circulant.hw.chips.plans import planned
 from circulant.hw.chips.words import AURORA, UDP
+from circulant.sim.chips import SYSTEM
+from circulant.sim.cosim import verify
 from circulant.sim.refusal import Refusal
-from tests.hw.chips.networks import pair
+from tests.hw.chips.networks import data, pair
 
 LITEETH = pytest.mark.skipif(find_spec("liteeth") is None, reason="LiteEth comes with circulant[udp]")
 YOSYS = pytest.mark.skipif(not available(), reason="Yosys comes with pyosys")
 ADDRESSES = Udp(("192.168.1.50",), ("02:00:00:00:00:50",), 4000)
 
+CELLS = """\
+module ODDRX1F (input SCLK, input RST, input D0, input D1, output Q);
+  reg high, low, next;  // Q changes at both edges, so that none who samples at an edge sees what comes then.
+  assign Q = high ^ low;
+  always @(posedge SCLK) begin high <= D0 ^ low; next <= D1; end
+  always @(negedge SCLK) low <= next ^ high;
+endmodule
+module IDDRX1F (input SCLK, input RST, input D, output reg Q0, output reg Q1);
+  reg first, second;
+  always @(negedge SCLK) second <= D;
+  always @(posedge SCLK) begin first <= D; Q0 <= first; Q1 <= second; end
+endmodule
+module DELAYG #(parameter DEL_MODE = "", parameter DEL_VALUE = 0) (input A, output Z);
+  assign Z = A;
+endmodule
+module FD1S3BX (input CK, input D, input PD, output reg Q);
+  always @(posedge CK or posedge PD) if (PD) Q <= 1'b1; else Q <= D;
+endmodule
+module TRELLIS_IO #(parameter DIR = "") (inout B, input I, input T, output O);
+  assign O = 1'b0;
+endmodule
+"""
+"""Cells of ECP5 that LiteEth's PHY has, as far as its function needs them: no delays, no MDIO."""
+
+JOINED = """\
+module half (input clk, input [4:0] i, output [4:0] o);
+  reg [4:0] high, low;
+  assign o = high ^ low;
+  always @(posedge clk) high <= i ^ low;
+  always @(negedge clk) low <= i ^ high;
+endmodule
+module circulant_top (
+  input clk, input rst, input [63:0] s_axis_tdata, input s_axis_tvalid, output s_axis_tready, input s_axis_tlast,
+  output [63:0] m_axis_tdata, output m_axis_tvalid, input m_axis_tready, output m_axis_tlast,
+  output malformed, output fault
+);
+  wire [4:0] tx0, tx1, rx0, rx1;
+  wire malformed0, malformed1, fault0, fault1;
+  assign malformed = malformed0 | malformed1;
+  assign fault = fault0 | fault1;
+  half to1 (clk, tx0, rx1);
+  half to0 (clk, tx1, rx0);
+  chip0_udp chip0 (
+    .clk(clk), .rst(rst), .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid), .s_axis_tready(s_axis_tready),
+    .s_axis_tlast(s_axis_tlast), .malformed(malformed0), .fault(fault0), .rgmii_clocks_rx(clk),
+    .rgmii_tx_ctl(tx0[4]), .rgmii_tx_data(tx0[3:0]), .rgmii_rx_ctl(rx0[4]), .rgmii_rx_data(rx0[3:0]));
+  chip1_udp chip1 (
+    .clk(clk), .rst(rst), .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready),
+    .m_axis_tlast(m_axis_tlast), .malformed(malformed1), .fault(fault1), .rgmii_clocks_rx(clk),
+    .rgmii_tx_ctl(tx1[4]), .rgmii_tx_data(tx1[3:0]), .rgmii_rx_ctl(rx1[4]), .rgmii_rx_data(rx1[3:0]));
+endmodule
+"""
+"""Two chips whose RGMII is crossed, half a cycle late as a PHY's delay puts it."""
+
 
 @pytest.fixture(scope="module")
 def designs():
-    """Designs of two chips over a carrier; only those of a device are in their clusters."""
+    """Designs of two chips over a carrier."""
     made = {}
 
     def of(over, device):
@@ -61,10 +118,25 @@ def test_a_chip_and_its_core_of_liteeth_elaborate(designs, tmp_path, device, cel
         assert f"sink_ip_address({other})" in text and f"_from == {other}" in text
         assert text.count(port) == 2, "one port for both ways"
         assert f"sink_length(16'd{4 * plain.planned.links[n, 1 - n].frame})" in text
-        assert "inout" in text and "rgmii_tx_data" in text
+        assert "inout" in text and "rgmii_tx_data" in text and "sys_reset(!begun)" in text
         assert f"mac_address: 0x02000000005{n}" in chip.around[f"chip{n}_liteeth.yml"]
         assert "Date" not in chip.around[f"chip{n}_liteeth.v"], "the same text each time"
     assert not [each for each in (folder / "system").iterdir() if "liteeth" in each.name]
+
+
+@LITEETH
+@pytest.mark.soak
+def test_chips_joined_by_their_cores_of_liteeth_equal_golden(designs, tmp_path):
+    """At 125 MHz, which RGMII has, too, and with resets while frames are under way."""
+    made = carrier.udp(designs(replace(UDP, mhz=125.0), "LFE5U-85F"), ADDRESSES, 125.0)
+    around = {name: text for chip in made.chips.values() for name, text in chip.around.items() if name.endswith(".v")}
+    played = {**made.system, **around, "cells.v": CELLS, "top.v": JOINED}
+    joined = replace(made, system=played, manifest={
+        **made.manifest, "verilog": [name for name in played if name.endswith(".v")], "links": {},
+        "estimates": ["cycles"], "latency_spaced": None, "latency_contiguous": None})
+    found = verify(joined.write(tmp_path / "chips") / SYSTEM, pair().vectors(data(pair(), 2, 4)), stalls=False,
+                   patience=20_000)
+    assert found.mismatches == 0 and found.words_compared > 2 * 4 * 16
 
 
 @YOSYS
