@@ -335,19 +335,19 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_970,
-    "training": 15_090,
-    "sim": 18_250,
-    "hw": 26_080,
-    "boards": 7_760,
-    "benchmarks": 10_030,
+    "circulant": 10_880,
+    "training": 15_060,
+    "sim": 18_040,
+    "hw": 26_040,
+    "boards": 7_750,
+    "benchmarks": 10_020,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_165,
+    "tests": 55_140,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_480, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_490, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

@@ -23,7 +23,7 @@ from tests.hw.golden import network
 
 KNOWN = {
     Product: ["weights", "bias", "weight", "input", "spectrum", "product", "output", "twiddle_bits",
-              "row_shifts"],
+              "row_shifts", "multiplier"],
     Pwl: ["function", "method", "reach", "input", "output", "slope_format", "base_format", "start", "slope", "base",
           "parameters"],
     Activation: ["name", "inputs", "table"],

@@ -221,7 +221,8 @@ def test_both_paths_of_the_sums_are_exact(k, path, monkeypatch):
                               np.where(product.weights[0] < 0, lo, hi)[None]])
     sums = product.accumulate(spectra)
     for row, total in zip(spectra.tolist(), sums[:, 0].tolist(), strict=True):
-        products = (independent.multiplied(w, s) for w, s in zip(product.weights[0].tolist(), row, strict=True))
+        products = (independent.multiplied(w, s, "exact")
+                    for w, s in zip(product.weights[0].tolist(), row, strict=True))
         assert total == [sum(bins) for bins in zip(*products, strict=True)]
     monkeypatch.setattr(batch_layout, "EXACT", 0 if path == "float64" else 1 << 63)
     other = make(1, q, k, weights="extreme", bias="zero", seed=k, **formats)

@@ -15,8 +15,9 @@ from circulant.sim.kinds.linear import Linear
 from circulant.sim.kinds.registry import KINDS
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.vectors import Vectors
+from tests.refused import refused
 from tests.sim import samples
-from tests.sim.golden.test_network import NETWORKS, refusal
+from tests.sim.golden.test_network import NETWORKS
 from tests.sim.samples import rebuilt
 
 
@@ -141,12 +142,12 @@ def test_hash_is_the_same_on_every_machine():
 @pytest.mark.parametrize("name", ["network.json", "weights.npz"])
 def test_load_missing(folder, name):
     (folder / name).unlink()
-    assert refusal(Network.load, folder) == (
+    assert refused(Network.load, folder) == (
         f"{folder / name} must exist, but it is missing; run the step that writes it first")
 
 
 def test_load_missing_folder(tmp_path):
-    assert refusal(Network.load, str(tmp_path / "nowhere")) == (
+    assert refused(Network.load, str(tmp_path / "nowhere")) == (
         f"{tmp_path / 'nowhere' / 'network.json'} must exist, but it is missing; run the step that writes it first")
 
 
@@ -158,13 +159,13 @@ def rewrite(folder, **fields):
 
 def test_load_wrong_format(folder):
     path = rewrite(folder, format="circulant-design")
-    assert refusal(Network.load, folder) == (
+    assert refused(Network.load, folder) == (
         f"{path}: field 'format' must be 'circulant-network', not 'circulant-design'; give the right file")
 
 
 def test_load_wrong_version(folder):
     path = rewrite(folder, version=1)
-    assert refusal(Network.load, folder) == (
+    assert refused(Network.load, folder) == (
         f"{path}: field 'version' must be 5, not 1; write the file again with this version of circulant")
 
 
@@ -173,7 +174,7 @@ def test_load_wrong_hash(folder, fields):
     path = rewrite(folder, **fields)
     assert re.match(rf"^{re.escape(str(path))}: field 'hash' must be that of the contents \([0-9a-f]{{12}}…\), not "
                     r"'[0-9a-f]{12}'; the file was changed or damaged: run the step that writes it again$",
-                    refusal(Network.load, folder))
+                    refused(Network.load, folder))
 
 
 @pytest.mark.parametrize(("change", "words"), [
@@ -208,7 +209,7 @@ def test_load_nonsense_under_a_right_hash(folder, change, words):
     del body["hash"]
     change(body)
     artifact.write_json(path, KIND, VERSION, body)
-    assert (said := refusal(Network.load, folder)).startswith(f"{path}: ")
+    assert (said := refused(Network.load, folder)).startswith(f"{path}: ")
     assert words in said and "\n" not in said
 
 
@@ -223,7 +224,7 @@ def test_load_weights_of_another_type_or_shape(folder, change):
     del body["hash"]
     artifact.write_json(folder / "network.json", KIND, VERSION,
                         body | {"weights": artifact.digest_arrays(arrays)})
-    assert "The array 'gru.input_product.weights' must be 64-bit integers with 3 axes, not " in refusal(
+    assert "The array 'gru.input_product.weights' must be 64-bit integers with 3 axes, not " in refused(
         Network.load, folder)
 
 
@@ -233,6 +234,6 @@ def test_load_wrong_kind_of_layer(folder):
     body["nodes"][0]["kind"] = "attention"
     artifact.write_json(folder / "network.json", KIND, VERSION, body)
     *first, last = map(repr, sorted(KINDS))
-    assert refusal(Network.load, folder) == (
+    assert refused(Network.load, folder) == (
         f"{folder / 'network.json'}: field 'nodes[0].kind' must be {', '.join(first)} or {last}, not 'attention'; the "
         "file was changed or damaged: run the step that writes it again")
