@@ -39,6 +39,7 @@ PACKAGES: dict[str, tuple[str, dict[str, str], bool]] = {
     "sweep": ("searches of sweeps", {"optuna": "optuna"}, False),
     "cluster": ("sweeps on several machines", {"distributed": "distributed"}, False),
     "boards": ("boards and their UART", {"amaranth_boards": "amaranth-boards", "serial": "pyserial"}, False),
+    "udp": ("chips that are joined by UDP", {"liteeth": "liteeth"}, False),
     "docs": ("building the documentation", {"material": "mkdocs-material", "mkdocstrings": "mkdocstrings",
                                             "mkdocs_click": "mkdocs-click"}, False),
 }
