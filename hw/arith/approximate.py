@@ -53,7 +53,8 @@ def _mitchell(m: Module, a: Value, b: Value) -> Value:
     width, bits = max(len(a), len(b)), len(a) + len(b)
     (mine, less), (its, its_less) = (_logarithm(m, x, width, name) for x, name in ((a, "a"), (b, "b")))
     there = mine[-1] & its[-1]  # Both have a greatest bit.
-    fraction, shift = Signal(width, name="fraction"), Signal(ceil_log2(bits), name="shift")
+    fraction = Signal(width, name="fraction")
+    shift = Signal(ceil_log2(bits), name="shift")
     result = Signal(bits, name="result_0")
     m.d.comb += [fraction.eq(mine[:-1] + its[:-1]), shift.eq(less + its_less + ~fraction[-1]),
                  result.eq(Cat(Const(0, bits - width), fraction[:-1] & there.replicate(width - 1), there))]
@@ -70,7 +71,8 @@ def _logarithm(m: Module, x: Value, width: int, name: str) -> tuple[Value, Value
     size, places = Signal(width, name=f"{name}_size"), list[Value]()
     m.d.comb += size.eq(Cat(Const(0, width - len(x)), _with_sign(x, x[-1])))
     for digit in reversed(range(ceil_log2(len(x)))):
-        empty, shifted = Signal(name=f"{name}_empty_{digit}"), Signal(width, name=f"{name}_{digit}")
+        empty = Signal(name=f"{name}_empty_{digit}")
+        shifted = Signal(width, name=f"{name}_{digit}")
         m.d.comb += [empty.eq(~size[-(1 << digit):].any()), shifted.eq(Mux(empty, size << (1 << digit), size))]
         places.insert(0, empty)
         size = shifted

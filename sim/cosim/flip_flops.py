@@ -33,8 +33,8 @@ class FlipFlop(NamedTuple):
 
     @property
     def control(self) -> bool:
-        """Whether it is not known to hold numbers of the network: valid bits, counters, states, addresses, words of
-        programs, and what has a name that is not known."""
+        """Membership in control: valid bits, counters, states, addresses, words of programs, and whatever has a name
+        that is not known to be of numbers of the network."""
         return self.unit in DECIDES or NUMBERS.search(_bare(self.path.split(".")[-1])) is None
 
 
