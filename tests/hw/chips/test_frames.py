@@ -7,11 +7,10 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.chips.channel import Frames
 from circulant.hw.chips.frames import FRAME_CHECK, FRAME_POLYNOMIAL, FrameEnd, checked
-from circulant.hw.chips.words import AURORA, NUMBER, UDP, Channel, LinkShape
-from tests.hw.simulate import Transfers, run, sink, source, trace
+from circulant.hw.chips.words import AURORA, NUMBER, UDP, LinkShape
+from tests.hw.chips.exchange import BACK, OUT, exchanged
+from tests.hw.simulate import trace
 
-OUT = Channel(2, 9, 5), Channel(1, 5, 3)
-BACK = (Channel(1, 12, 4),)
 LATENCY = 20
 
 
@@ -56,23 +55,8 @@ class Between(wiring.Component):
         return m
 
 
-def words(channel, count, seed):
-    rng = np.random.default_rng(seed)
-    top = 1 << channel.width - 1
-    return [{"data": [int(each) for each in rng.integers(-top, top, channel.k)], "last": int(rng.random() < 0.2)}
-            for _ in range(count)]
-
-
 def played(dut, count, stalls, quiet=5000):
-    """Blocks that were sent and that came, and the cycle in which the last one did."""
-    sent = [words(channel, count, n) for n, channel in enumerate((*OUT, *BACK))]
-    ways = ("a_i_0", "b_o_0"), ("a_i_1", "b_o_1"), ("b_i_0", "a_o_0")
-    came, went = [Transfers() for _ in ways], [Transfers() for _ in ways]
-    run(dut, *(source(way[0], each, passed, stall=stalls[0], seed=n)
-               for n, (way, each, passed) in enumerate(zip(ways, sent, came, strict=True))),
-        *(sink(way[1], passed, came, stall=stalls[1], seed=n, quiet=quiet)
-          for n, (way, passed) in enumerate(zip(ways, went, strict=True))))
-    return sent, [each.payloads for each in went], max(each.cycles[-1] for each in went)
+    return exchanged(dut, (("a_i_0", "b_o_0"), ("a_i_1", "b_o_1"), ("b_i_0", "a_o_0")), count, stalls, quiet=quiet)
 
 
 @pytest.mark.parametrize("carrier", [UDP, AURORA], ids=lambda each: each.name)

@@ -11,10 +11,8 @@ from circulant.hw.chips.link import Aside, LinkEnd, Receiver, Sender
 from circulant.hw.chips.words import Channel, LinkShape
 from circulant.hw.stream.pipeline import block, connect
 from circulant.sim.chips import SLOWER
+from tests.hw.chips.exchange import BACK, OUT, exchanged, words
 from tests.hw.simulate import Transfers, run, sink, source, trace
-
-OUT = Channel(2, 9, 5), Channel(1, 5, 3)
-BACK = (Channel(1, 12, 4),)
 
 
 class Between(wiring.Component):
@@ -56,21 +54,8 @@ class Between(wiring.Component):
         return m
 
 
-def words(channel, count, seed):
-    rng = np.random.default_rng(seed)
-    top = 1 << channel.width - 1
-    return [{"data": [int(each) for each in rng.integers(-top, top, channel.k)], "last": int(rng.random() < 0.2)}
-            for _ in range(count)]
-
-
 def played(dut, count, stalls, quiet=900):
-    sent = [words(channel, count, n) for n, channel in enumerate((*OUT, *BACK))]
-    ways = ("i_0", "o_0"), ("i_1", "o_1"), ("back_i", "back_o")
-    came, went = [Transfers() for _ in ways], [Transfers() for _ in ways]
-    run(dut, *(source(way[0], each, passed, stall=stalls[0], seed=n)
-               for n, (way, each, passed) in enumerate(zip(ways, sent, came, strict=True))),
-        *(sink(way[1], passed, came, stall=stalls[1], seed=n, quiet=quiet)
-          for n, (way, passed) in enumerate(zip(ways, went, strict=True))))
+    sent, went, _ = exchanged(dut, (("i_0", "o_0"), ("i_1", "o_1"), ("back_i", "back_o")), count, stalls, quiet=quiet)
     return sent, went
 
 
@@ -78,20 +63,20 @@ def played(dut, count, stalls, quiet=900):
 @pytest.mark.parametrize("stalls", [(0, 0), (0.6, 0), (0, 0.8)])
 def test_blocks_come_in_order(latency, stalls):
     sent, went = played(Between(latency=latency), 60, stalls)
-    assert [each.payloads for each in went] == sent
+    assert went == sent
 
 
 @pytest.mark.parametrize("faults", [0, 5])
 def test_pins_that_are_slower_than_planned_change_nothing(faults):
     sent, went = played(Between(latency=0, slower=SLOWER, faults=faults), 40, (0.1, 0.1), quiet=3000)
-    assert [each.payloads for each in went] == sent
+    assert went == sent
 
 
 @pytest.mark.parametrize("bits", [1, 8, 40])
 @pytest.mark.parametrize("seed", [1, 77])
 def test_lost_doubled_and_spoilt_words_change_nothing(bits, seed):
     sent, went = played(Between(bits=bits, faults=seed), 80 if bits > 1 else 20, (0.1, 0.1), quiet=2000)
-    assert [each.payloads for each in went] == sent
+    assert went == sent
 
 
 def test_a_block_takes_as_long_as_it_says():
