@@ -52,6 +52,8 @@ class Chips(Table):
                       if not re.fullmatch(rule, each, re.IGNORECASE)]
             if name == "ip" and len(given) == 1 and not found and int(given[0].split(".")[3]) + self.count > 255:
                 found.append(f"ip must be followed by addresses for {self.count} chips, up to .254, not {given[0]!r}")
+            if name == "mac" and len(given) == 1 and not found and int(given[0][-2:], 16) + self.count > 256:
+                found.append(f"mac must be followed by addresses for {self.count} chips, up to :ff, not {given[0]!r}")
             if not given or len({each.lower() for each in given}) < len(given):
                 found.append(f"{name} must be an address for each chip, all different, not {list(given)}")
         found += [f"A device must be one of {', '.join(devices())}, not {name!r}{nearest(name, devices())}"

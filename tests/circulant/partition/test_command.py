@@ -79,6 +79,7 @@ def test_a_project_for_aurora_is_said_to_be_unrouted(run):
     (("--device", "LFE5U-25F", "--carrier", "aurora"), "chip0 is LFE5U-25F with none; take one of them"),
     (("--device", "LFE5U-25F", "--carrier", "udp", "--ip", "10.0.0.256"), "ip must be an address such as"),
     (("--device", "LFE5U-25F", "--carrier", "udp", "--mac", "01:00:00:00:00:00"), "mac must be an address such as"),
+    (("--device", "LFE5U-25F", "--carrier", "udp", "--mac", "02:ff:ff:ff:ff:ff"), "mac must be followed by addresses"),
     (("--device", "LFE5U-25F", "--carrier", "udp", *("--ip", "10.0.0.2") * 2), "for each chip, all different")])
 def test_what_cannot_be_is_refused(run, options, said):
     with pytest.raises(Refusal, match=said):
