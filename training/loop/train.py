@@ -253,7 +253,7 @@ def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, lo
     said = []
     if settings.get("start", "auto") == "auto":
         settings["start"] = "projected"
-        said = [TAKEN] if dense_epochs == 0 else []
+        said = [TAKEN] if dense_epochs == 0 and block_size != 1 else []
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
                               dense_epochs=epochs if dense_epochs is None else dense_epochs, **settings)
     read = samples(data, test, loss=loss, seed=seed, batch=batch)

@@ -315,6 +315,7 @@ def test_direct_training_of_a_trained_model_of_ones_own():
         torch.testing.assert_close(found[name], value, msg=f"{name} must be that of the model")
     result = train_direct(model, data, **same)
     assert result.notes[0].startswith("Direct training begins with the projection of the model's weights, rescaled")
+    assert not train_direct(model, data, block_size=1, **same).notes, "blocks of one are the weights themselves"
     other = result.model.state_dict()
     assert (other["gru.bias_ih_l0"] - found["gru.bias_ih_l0"]).abs().max() < 1e-6, "biases are the model's own anyway"
     first = "gru.parametrizations.weight_hh_l0.original"
