@@ -333,8 +333,9 @@ def _parse_override(text: str) -> dict[str, Any]:
 
 
 def _merge(into: dict[str, Any], tables: Mapping[str, Any]) -> None:
+    """Tables laid over others, key by key; an empty one clears."""
     for word, value in tables.items():
-        if isinstance(value, Mapping) and isinstance(into.get(word), dict):
+        if value and isinstance(value, Mapping) and isinstance(into.get(word), dict):
             _merge(into[word], value)
         else:
             into[word] = value

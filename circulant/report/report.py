@@ -14,6 +14,7 @@ from circulant.run.integrity import network_of, require_verified
 from circulant.run.run_folder import STEPS, Run, recorded, scores, sha256
 from circulant.run.sizing import clock
 from circulant.sim import artifact
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.document import Document
 from circulant.sim.figures import Figures
 from circulant.sim.files.writing import atomic_bytes, atomic_text
@@ -51,8 +52,9 @@ def collect(run: Run, mhz: float | None = None) -> dict[str, Any]:
         raise Refusal(f"{run.path('verification.json')} must say how long the measured sequences were, but it is of an "
                       f"earlier version; run {run.command('quantize')} and the steps after it again")
     metric = trained["metric"]
+    network = network_of(run, quantized)
     circuit = hardware(run, generated["hardware"], simulated["verification"])
-    several = partitioned(run, network_of(run, quantized))
+    several = partitioned(run, network)
     return {
         "name": run.experiment.name,
         "folder": run.folder.absolute().name,
@@ -65,7 +67,7 @@ def collect(run: Run, mhz: float | None = None) -> dict[str, Any]:
         "finetuning": quantized.get("finetuning", {}),
         "outcome": quantized.get("outcome", {}),
         "verification": simulated["verification"],
-        "hardware": circuit,
+        "hardware": circuit if network.multiplier == EXACT else {**circuit, "multiplier": network.multiplier},
         **({} if several is None else {"chips": {name: each for name, each in several.items() if name != "hash"}}),
         "clock": speed(circuit, mhz or clock(run.experiment) or CLOCK) | {"source": _source(run, mhz)},
         "smallest": _smallest(generated["hardware"]),

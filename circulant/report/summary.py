@@ -67,7 +67,8 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
         yield "bit widths chosen", (f"{picking['weight_bits']:,} weight bits, {saved:.0%} fewer; {loss(picking)}")
     yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
-    yield "multipliers", f"{hw['multipliers']:,}"
+    yield "multipliers", f"{hw['multipliers']:,}" + (
+        f"; products of spectra are approximate ({hw['multiplier']})" if "multiplier" in hw else "")
     if "dsp_blocks" in hw:
         yield "DSP blocks", f"{hw['dsp_blocks']:,} of {hw['dsp_packing']} bits, which make two narrow products each"
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "

@@ -261,13 +261,14 @@ class JointProduct:
     def __post_init__(self) -> None:
         first = self.parts[0]
         for part in self.parts[1:]:
-            mine, rule = ((p.rows, p.block_size, p.frac, p.product, p.output, p.twiddle_bits, p.row_shifts,
-                           p.multiplier)
-                          for p in (part, first))
-            if mine != rule or part.bias.any():
-                raise Refusal("The parts of a joint product must have the rows, block size, fraction bits, formats, "
-                              f"twiddle bits, row shifts and multiplier of the first, {rule}, and no bias, not {mine}; "
-                              "quantize them together")
+            for name in ("rows", "block_size", "frac", "product", "output", "twiddle_bits", "row_shifts", "multiplier"):
+                if (mine := getattr(part, name)) != (rule := getattr(first, name)):
+                    raise Refusal("The parts of a joint product must have the rows, block size, fraction bits, formats, "
+                                  "twiddle bits, row shifts and multiplier of the first, but one has the "
+                                  f"{name.replace('_', ' ')} {mine}, not {rule}; quantize them together")
+            if part.bias.any():
+                raise Refusal("The parts of a joint product must have no bias but that of the first; quantize them "
+                              "together")
         if rounding_bits(self.reach.bit_length() + 1, first.frac - first.product.frac) > 63:
             raise Refusal(f"The sum of a joint product must fit into 63 bits, but {self.reach} does not; choose "
                           "narrower formats")

@@ -18,14 +18,14 @@ from circulant.sim.real import float_model
 from circulant.training.settings import ModelSettings
 
 
-def small_network(seed=1):
+def small_network(seed=1, **widths):
     rng = np.random.default_rng(seed)
     model = float_model.Model.chain("small", 4, True, (
         FloatGru("gru", inputs=4, hidden=8, weight_ih=rng.normal(0, 0.4, (3, 2, 1, 4)),
                  weight_hh=rng.normal(0, 0.4, (3, 2, 2, 4)),
                  bias_ih=rng.normal(0, 0.4, (3, 8)), bias_hh=rng.normal(0, 0.4, (3, 8))),
         FloatLinear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
-    return quantize(model, rng.uniform(0, 1, (20, 5, 4))), rng.uniform(0, 1, (7, 5, 4))
+    return quantize(model, rng.uniform(0, 1, (20, 5, 4)), **widths), rng.uniform(0, 1, (7, 5, 4))
 
 
 def make_trained(run, seconds=1.0):
@@ -41,8 +41,8 @@ def make_trained(run, seconds=1.0):
         "history": history, "seconds": seconds})
 
 
-def make_quantized(run, seed=1):
-    network, inputs = small_network(seed)
+def make_quantized(run, seed=1, **widths):
+    network, inputs = small_network(seed, **widths)
     network.save(run.folder)
     vectors = network.vectors(inputs).save(run.path("vectors.npz"))
     return record(run, "quantize", {"hashes": {"network": network.hash, "vectors": vectors},

@@ -100,6 +100,14 @@ def test_later_overrides_win():
     assert (made.hardware.multipliers, made.model.hidden) == (33, 16)
 
 
+@pytest.mark.parametrize("override", ["hardware.chips={}", "hardware={}"])
+def test_an_empty_table_clears(override):
+    assert load("two-chips-digits").hardware.several
+    assert load("two-chips-digits", [override]).hardware.several is None
+    given = ["hardware.chips.count=3", override, "hardware.chips={count=2, multipliers=9}"]
+    assert load("two-chips-digits", given).hardware.chips == {"count": 2, "multipliers": 9}
+
+
 @pytest.mark.parametrize("override", ["hardware.multipliers", "=3", "name=x", "multipliers=3", "a.b=1\nc.d=2", "a b=3"])
 def test_malformed_overrides(override):
     assert refusal("digits-gru", [override]) == (

@@ -16,7 +16,7 @@ from circulant.run.run_folder import Run
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
-from tests.circulant.conftest import LAYERS, make_generated, make_simulated
+from tests.circulant.conftest import LAYERS, make_generated, make_quantized, make_simulated
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -74,6 +74,15 @@ def test_pictures_and_page(finished):
     assert all(address.startswith("data:") for address in check.addresses), "the page must need no other file"
     assert "report.json" in check.links and "hardware/top.v" in check.links
     assert all(finished.path(link).is_file() for link in check.links)
+
+
+def test_approximate_products_are_named(finished):
+    assert dict(rows(collect(finished)))["multipliers"] == "20"
+    make_quantized(finished, multiplier="truncated:5")
+    make_generated(finished)
+    make_simulated(finished)
+    assert dict(rows(collect(finished)))["multipliers"] == (
+        "20; products of spectra are approximate (truncated:5)")
 
 
 def test_a_run_is_called_by_its_experiment_and_by_its_folder_where_that_has_another_name(finished):
