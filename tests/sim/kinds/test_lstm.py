@@ -32,11 +32,11 @@ def test_a_joint_product_rounds_once():
 
 def test_joint_product_wrong_parts():
     one, other = lstm(0, k=4, inputs=5, hidden=6).gates.parts
-    for name, wrong, told in (("twiddle_bits", 9, "twiddle bits 9, not 14"),
-                              ("multiplier", "mitchell", "multiplier mitchell, not exact")):
-        with pytest.raises(Refusal, match=r"^The parts of a joint product must have the rows, block size, fraction bits, "
-                           r"formats, twiddle bits, row shifts and multiplier of the first, but one has the "
-                           rf"{told}; quantize them together$"):
+    for name, wrong, differs in (("twiddle_bits", 9, "twiddle bits 9, not 14"),
+                                 ("multiplier", "mitchell", "multiplier mitchell, not exact")):
+        with pytest.raises(Refusal, match=r"^The parts of a joint product must have the rows, block size, fraction "
+                           r"bits, formats, twiddle bits, row shifts and multiplier of the first, but one has the "
+                           rf"{differs}; quantize them together$"):
             JointProduct((one, dataclasses.replace(other, **{name: wrong})))
     with pytest.raises(Refusal, match=r"^The parts of a joint product must have no bias but that of the first; "
                        r"quantize them together$"):
