@@ -335,15 +335,15 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_880,
+    "circulant": 10_885,
     "training": 15_060,
     "sim": 18_040,
-    "hw": 26_040,
-    "boards": 7_750,
+    "hw": 26_045,
+    "boards": 7_765,
     "benchmarks": 10_020,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_140,
+    "tests": 55_190,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

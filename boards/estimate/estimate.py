@@ -22,11 +22,6 @@ __all__ = ["Estimated", "Options", "estimate"]
 LATENCIES = {"latency_spaced": "into an idle circuit", "latency_contiguous": "back to back"}
 """The latencies of a sample, and of which samples they are."""
 
-PRODUCT_LEVELS = {"exact": 0, "truncated": 6, "mitchell": 11}
-"""Levels of logic of a product of 8 or 9 bits, by its multiplier, with its carries: Yosys counted 5
-for UltraScale and ECP5, and 11 and 10."""
-
-
 @dataclass(frozen=True)
 class Options:
     """Options of `circulant.hw.generate`, as far as resources follow from them.
@@ -163,7 +158,7 @@ def estimated(network: Network, plans: Sequence[Plan], device: Device, options: 
                "luts": Taken(demand.luts.count, device.luts, demand.luts.error),
                "flip_flops": Taken(demand.flip_flops.count, device.flip_flops, demand.flip_flops.error)},
         unmapped=demand.unmapped, asked=options.latency,
-        mhz=family.mhz(max(options.levels, PRODUCT_LEVELS[network.multiplier.partition(":")[0]])))
+        mhz=family.mhz(options.levels, network.multiplier))
 
 
 def _all(network: Network, device: Device, options: Options) -> int:

@@ -115,12 +115,13 @@ def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
         Refusal: when it cannot be planned, or does not fit.
     """
     with extras("circulant explore"):
+        from circulant.boards.budget import taken
         from circulant.hw.planner import plan
-        from circulant.hw.resources import inventory, parts, period
+        from circulant.hw.resources import parts, period
 
-    options = experiment.hardware
-    plans = plan(network, budget(experiment, network), streams=options.streams, levels=levels(experiment))
-    fits(device(experiment.board.device), inventory(network, plans, max_steps=options.max_steps,
-                                                    profile=family(experiment)))
+    options, deep = experiment.hardware, levels(experiment)
+    plans = plan(network, budget(experiment, network), streams=options.streams, levels=deep)
+    fits(device(experiment.board.device), taken(network, plans, max_steps=options.max_steps, levels=deep,
+                                                profile=family(experiment)))
     return period(network, plans), sum(
         memory.bits for memory in parts(network, plans, max_steps=options.max_steps).memories)

@@ -176,7 +176,8 @@ def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None)
     if latency_us is None:
         return math.inf
     family = FAMILIES[device(experiment.board.device).family]
-    return latency_us * (mhz or experiment.hardware.clock_mhz or family.mhz(levels(experiment)))
+    return latency_us * (mhz or experiment.hardware.clock_mhz
+                         or family.mhz(levels(experiment), experiment.quantization.multiplier))
 
 
 def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison,

@@ -48,7 +48,7 @@ def levels(experiment: Experiment) -> int:
     Raises:
         Refusal: when a clock comes with levels or without a device, or is faster than the device's family is.
     """
-    from circulant.hw.plan.families import FAMILIES
+    from circulant.hw.plan.families import FAMILIES, product_levels
 
     name, hardware = _device(experiment), experiment.hardware
     rule = keys(Hardware)["levels"]
@@ -61,10 +61,12 @@ def levels(experiment: Experiment) -> int:
     if name == "none":
         raise Refusal("hardware.clock_mhz needs a device, whose family says how fast logic is, but board.device is "
                       "'none'; name one, or give hardware.levels")
-    cells = FAMILIES[device(name).family]
-    if (found := cells.levels(hardware.clock_mhz)) < low:
-        raise Refusal(f"hardware.clock_mhz must leave time for {low} levels of logic, on {name} at most "
-                      f"{int(cells.mhz(low))} MHz, not {hardware.clock_mhz}; lower it")
+    cells, multiplier = FAMILIES[device(name).family], experiment.quantization.multiplier
+    least = max(low, product_levels(multiplier))
+    if (found := cells.levels(hardware.clock_mhz)) < least:
+        of = f" of products {multiplier!r}" if least > low else ""
+        raise Refusal(f"hardware.clock_mhz must leave time for {least} levels of logic{of}, on {name} at most "
+                      f"{int(cells.mhz(least))} MHz, not {hardware.clock_mhz}; lower it")
     return min(found, high)
 
 
@@ -102,7 +104,8 @@ def clock(experiment: Experiment) -> float | None:
     name, hardware = _device(experiment), experiment.hardware
     if hardware.clock_mhz or name == "none":
         return hardware.clock_mhz or None
-    return float(int(FAMILIES[device(name).family].mhz(levels(experiment))))
+    return float(int(FAMILIES[device(name).family].mhz(
+        levels(experiment), experiment.quantization.multiplier)))
 
 
 def budget(experiment: Experiment, network: Network) -> int:

@@ -282,7 +282,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
             len(network.stages), levels=options["levels"], profile=options["family"])
         taken = {name: its.used for name, its in fits(part, inventory).taken.items()}
         found |= cast(Row, taken)
-        found["mhz"] = FAMILIES[part.family].mhz(options["levels"])
+        found["mhz"] = FAMILIES[part.family].mhz(options["levels"], network.multiplier)
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples))

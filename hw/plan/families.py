@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
+from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.quantize.bitwidth_cost import CYCLONE_V, DSPS, GOWIN, Dsp
 
 if TYPE_CHECKING:
     from circulant.hw.array.parts import Memory  # It needs Amaranth, and a report does without.
 
-__all__ = ["CLOCK_ERROR", "FAMILIES", "Demand", "Estimate", "Family"]
+__all__ = ["CLOCK_ERROR", "FAMILIES", "Demand", "Estimate", "Family", "product_levels"]
 
 CLOCK_ERROR = 0.3
 """The share by which a family's clock of docs/measured/estimate.json is off at the most."""
@@ -49,6 +50,12 @@ class Demand:
     luts: Estimate | None = None
     flip_flops: Estimate | None = None
     unmapped: int = 0
+
+
+def product_levels(multiplier: str) -> int:
+    """Levels of logic of a product of 8 or 9 bits with its carries, which has no register inside: Yosys counted 5 of a
+    truncated one for UltraScale and ECP5, and 11 and 10 of one by logarithms."""
+    return {EXACT: 0, "truncated": 6, "mitchell": 11}[multiplier.partition(":")[0]]
 
 
 @dataclass(frozen=True)
@@ -86,10 +93,11 @@ class Family:
         beside, each = self.cycle
         return max(0, int((1000 / mhz - beside) / each + 1e-9))
 
-    def mhz(self, levels: int) -> float:
-        """The clock that so many levels of logic between two registers leave, an estimate."""
+    def mhz(self, levels: int, multiplier: str = EXACT) -> float:
+        """The clock that so many levels of logic between two registers leave, or the products of a multiplier where
+        they have more; an estimate."""
         beside, each = self.cycle
-        return 1000 / (beside + each * levels)
+        return 1000 / (beside + each * max(levels, product_levels(multiplier)))
 
     def dsps(self, a: int, b: int) -> int:
         """DSP blocks of a product of a and b signed bits."""

@@ -263,8 +263,8 @@ class JointProduct:
         for part in self.parts[1:]:
             for name in ("rows", "block_size", "frac", "product", "output", "twiddle_bits", "row_shifts", "multiplier"):
                 if (mine := getattr(part, name)) != (rule := getattr(first, name)):
-                    raise Refusal("The parts of a joint product must have the rows, block size, fraction bits, formats, twiddle "
-                                  "bits, row shifts and multiplier of the first, but one has the "
+                    raise Refusal("The parts of a joint product must have the rows, block size, fraction bits, "
+                                  "formats, twiddle bits, row shifts and multiplier of the first, but one has the "
                                   f"{name.replace('_', ' ')} {mine}, not {rule}; quantize them together")
             if part.bias.any():
                 raise Refusal("The parts of a joint product must have no bias but that of the first; quantize them "

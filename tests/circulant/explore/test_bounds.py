@@ -67,3 +67,10 @@ def test_the_cost_counts_the_levels_of_the_experiment():
     four, nine = (cost(load("digits-gru", ["board.device='LFE5U-85F'", "hardware.multipliers=0",
                                            f"hardware.levels={levels}"])) for levels in (4, 9))
     assert nine.cycles < four.cycles
+
+
+def test_approximate_products_have_as_many_multipliers_as_look_up_tables_hold():
+    exact, truncated = (cost(sized(load("digits-gru", [
+        "board.device=LFE5U-12F", "hardware.multipliers=0", "model.hidden=16",
+        f"quantization.multiplier={multiplier}"]), 8)) for multiplier in ("exact", "truncated:5"))
+    assert truncated.reason == "" and truncated.cycles > 2 * exact.cycles

@@ -3,14 +3,15 @@ import re
 
 import pytest
 
-from circulant.experiment import Board, Experiment
+from circulant.experiment import Board, Experiment, Quantization
 from circulant.hardware import Hardware
 from circulant.run.sizing import clock, family, latency, levels
 from circulant.sim.refusal import Refusal
 
 
-def of(device="none", **hardware):
-    return Experiment("small", hardware=Hardware(**hardware), board=Board(device))
+def of(device="none", multiplier="exact", **hardware):
+    return Experiment("small", quantization=Quantization(multiplier=multiplier), hardware=Hardware(**hardware),
+                      board=Board(device))
 
 
 def test_levels_follow_from_a_clock_and_the_family():
@@ -24,6 +25,9 @@ def test_constraints_have_the_clock_that_was_asked_for_or_that_of_the_device():
     assert clock(of("XCKU060", clock_mhz=150)) == 150
     assert (clock(of("LFE5U-85F")), clock(of("XCKU060"))) == (109, 277)
     assert clock(of("LFE5U-85F", levels=9)) < 100, "more levels, a slower clock"
+    for multiplier, deep in (("truncated:5", 6), ("mitchell", 11)):
+        assert clock(of("LFE5U-85F", multiplier)) == clock(of("LFE5U-85F", levels=deep)), "no register inside"
+        assert clock(of("LFE5U-85F", multiplier, levels=12)) == clock(of("LFE5U-85F", levels=12))
 
 
 def test_a_latency_in_microseconds_has_as_many_cycles_as_the_clock():
@@ -55,6 +59,8 @@ def test_the_family_is_that_of_the_device_unless_another_one_is_given():
                         "'none'; name one, or give hardware.levels"),
     (of("XCKU060", clock_mhz=300), "hardware.clock_mhz must leave time for 4 levels of logic, on XCKU060 at most 277 "
                                    "MHz, not 300; lower it"),
+    (of("XCKU060", "mitchell", clock_mhz=200), "hardware.clock_mhz must leave time for 11 levels of logic of products "
+                                               "'mitchell', on XCKU060 at most "),
     (of("XCKU060", clock_mhz=200, levels=5), "hardware.levels follows from hardware.clock_mhz where that is given, but "
                                              "they are 5 and 200; give one of them")])
 def test_what_cannot_be_had_is_refused(experiment, rule):
