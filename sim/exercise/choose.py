@@ -8,6 +8,7 @@ from circulant.sim.arith.fixed import Integers
 from circulant.sim.error.ranges import worst_cases
 from circulant.sim.exercise.draw import GRADED, Samples, candidates, sample_shape
 from circulant.sim.exercise.points import KINDS, Coverage, Points, reached
+from circulant.sim.golden.expected import expected
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
@@ -79,7 +80,7 @@ def exercise(network: Network, count: int, *, steps: int = STEPS, seed: int = 0)
     for each in network.inputs:
         _end(inputs[each.name], lengths if each.flow.sequence else None, seed)
     reaches = _reached(network, inputs, lengths)
-    return Exercise(network.expected(inputs, lengths), _coverage(reaches), _coverage(points), drawn)
+    return Exercise(expected(network, inputs, lengths), _coverage(reaches), _coverage(points), drawn)
 
 
 def _cut(count: int, steps: int, seed: int) -> tuple[NDArray[np.intp], Lengths]:

@@ -14,8 +14,8 @@ from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.multiplier import EXACT
 from circulant.sim.arith.trace import Recorder, Tensor
 from circulant.sim.document import Document
+from circulant.sim.golden import expected, network_file
 from circulant.sim.golden import faults as wrong
-from circulant.sim.golden import network_file
 from circulant.sim.golden.faults import Fault, FaultMemory
 from circulant.sim.golden.stages import Stages, stages
 from circulant.sim.kinds.argmax import Argmax
@@ -23,7 +23,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.flows import check_all, check_data
 from circulant.sim.shape.graph import Graph, Node, computed, free_name
-from circulant.sim.shape.sequences import Lengths, check_lengths, descending, valid
+from circulant.sim.shape.sequences import Lengths, check_lengths, descending
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Network", "Result"]
@@ -244,7 +244,7 @@ class Network(Graph):
         if grid is not None:
             x, batch = x.reshape(len(x), *grid, self.flow.size), max(1, IMAGES // math.prod(grid))
         else:
-            batch = self._batch(math.prod(x.shape[1:-1]))
+            batch = self.side_by_side(math.prod(x.shape[1:-1]))
         outputs = [self._compute(x[start:start + batch]) for start in range(0, max(1, len(x)), batch)]
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
 
@@ -272,7 +272,7 @@ class Network(Graph):
         outputs, order, start = self._outputs(x), descending(lengths), 0
         while start < len(order):
             longest = int(lengths[order[start]])
-            some = order[start:start + self._batch(longest)]
+            some = order[start:start + self.side_by_side(longest)]
             found = self._compute(x[some, :longest], None, lengths[some])
             outputs[some, :found.shape[1]] = found
             start += len(some)
@@ -282,7 +282,7 @@ class Network(Graph):
         """Zeros in the place of the outputs for sequences x."""
         return np.zeros((*x.shape[:2 if self.per_step else 1], self.end.size), np.int64)
 
-    def _batch(self, steps: int) -> int:
+    def side_by_side(self, steps: int) -> int:
         """Sequences of so many steps that are computed side by side."""
         widest = max(max(layer.inputs, layer.outputs) for layer in self.layers)
         return min(BATCH, max(64, VALUES // (steps * widest or 1)))
@@ -338,60 +338,7 @@ class Network(Graph):
         Raises:
             Refusal: as `run_integers`, and when inputs are missing, or there are not as many samples of each.
         """
-        if isinstance(x, Mapping):
-            return self._vectors_of_all(x, lengths)
-        if self.many:
-            return self._vectors_of_all({self.entry.name: x}, lengths)
-        inputs = self.integers(x)
-        known = self.lengths(inputs, lengths)
-        if known is not None:
-            inputs[~valid(known, inputs.shape[1])] = 0
-        if self.flow.grid is not None:
-            inputs = inputs.reshape(len(inputs), -1, self.flow.size)
-        return Vectors(inputs, self.run_integers(inputs, known), self.hash, known)
-
-    def _vectors_of_all(self, x: Mapping[str, ArrayLike], lengths: ArrayLike | None) -> Vectors:
-        given, leading = self.all_integers(x), self.leading
-        known = self.lengths(given[leading.name], lengths)
-        for each in self.inputs:
-            count, wanted = (values.shape[:1 + (each.flow.sequence and leading.flow.sequence)]
-                             for values in (given[each.name], given[leading.name]))
-            if count != wanted:
-                raise Refusal(f"Inputs of network {self.name!r} must come together, as many samples and steps of each, "
-                              f"but {each.name!r} has {count} and {leading.name!r} {wanted}; give the same of all")
-            if known is not None and each.flow.sequence:
-                given[each.name][~valid(known, given[each.name].shape[1])] = 0
-        return self.expected(given, known)
-
-    def expected(self, given: Mapping[str, Integers], lengths: Lengths | None = None) -> Vectors:
-        """Integers of all inputs by name, as `compute` takes them, with the outputs expected; for networks with any
-        number of inputs and outputs.
-
-        Parameters:
-            lengths: of sequences, in any order; 0 stands beyond them.
-        """
-        leading, flows = self.leading, {each.name: each.flow for each in self.inputs}
-        count, steps = len(given[leading.name]), given[leading.name].shape[1] if self.sequence else 1
-        order = np.arange(count) if lengths is None else descending(lengths)
-        found = {name: np.zeros((count, *([steps] if self.gives_steps(name) else
-                                          [self.vectors_of(name)] if self.flows[name].sequence else []),
-                                 self.flows[name].size), np.int64) for name in self.outputs}
-        batch = self._batch(steps * leading.flow.pixels)
-        for start in range(0, count, batch):
-            some = order[start:start + batch]
-            longest = steps if lengths is None else int(lengths[some[0]])
-            outputs = self.compute({name: values[some, :longest] if flows[name].sequence else values[some]
-                                    for name, values in given.items()},
-                                   lengths=None if lengths is None else lengths[some])
-            for name, values in outputs.items():
-                if self.gives_steps(name):
-                    found[name][some, :longest] = values
-                else:
-                    found[name][some] = values
-        taken = {name: values.reshape(len(values), -1, flows[name].size) if flows[name].grid is not None else values
-                 for name, values in given.items()}
-        return Vectors(taken.pop(leading.name), found.pop(self.result), self.hash, lengths,
-                       more_inputs=taken, more_outputs=found)
+        return expected.vectors(self, x, lengths)
 
     @property
     def memories(self) -> dict[str, FaultMemory]:

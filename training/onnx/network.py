@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from circulant.sim.files.files import reason
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
+from circulant.training.onnx.call import Call
 from circulant.training.onnx.graph import OnnxGraph, OnnxNode, load
 from circulant.training.onnx.modules import made
-from circulant.training.onnx.operators import KEEPING, OPERATORS, WAYS_OUT, Call
+from circulant.training.onnx.operators import KEEPING, OPERATORS, WAYS_OUT
 
 __all__ = ["OnnxNetwork", "from_onnx"]
 
