@@ -96,3 +96,16 @@ class Host:
         got = np.array(values).reshape(-1, beats * out_k)
         assert not got[:, out_size:].any()
         self.got.append(got[:, :out_size])
+
+
+def equal_to_golden(network: Network, top: Top) -> np.ndarray:
+    """Plays two sequences of four steps with stalls, each output word equal to the golden model's; returns their
+    inputs (2, 4, size)."""
+    x = np.random.default_rng(1).integers(network.input_format.lo, network.input_format.hi + 1,
+                                          (2, 4, network.flow.size))
+    wanted = network.run_integers(x).reshape(-1, network.end.size)
+    host = Host(network, top, stall=0.3)
+    host.vectors(x.reshape(-1, network.flow.size), len(wanted), np.arange(8) % 4 == 3)
+    (played,) = host.play()
+    assert played.tolist() == wanted.tolist()
+    return x
