@@ -3,13 +3,14 @@ import json
 import numpy as np
 import pytest
 import torch
+from onnx import helper
 from torch import nn
 
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
 from tests.circulant.conftest import contents
 from tests.processes import call
-from tests.training.onnx.test_network import floats, helper, written
+from tests.training.onnx.nodes import floats, written
 from tests.training.onnx.test_quantizers import perceptron
 
 

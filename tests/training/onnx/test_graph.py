@@ -6,12 +6,13 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from onnx import helper
 
 from circulant.sim.refusal import Refusal
 from circulant.training import from_onnx, inspect
 from circulant.training.conversion import reference
 from circulant.training.onnx import graph, operators
-from tests.training.onnx.test_network import floats, helper, written
+from tests.training.onnx.nodes import floats, written
 
 HUGE = 10**12
 GEMM = [helper.make_node("Gemm", ["x", "a"], ["y"])]

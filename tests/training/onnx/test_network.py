@@ -5,14 +5,12 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from torch import nn
 
 from circulant.sim.refusal import Refusal
 from circulant.training import export, from_onnx, inspect
-from circulant.training.models.cells import LinearRnn, PeepholeLstm, ResetBeforeGru
-
-RNG = np.random.default_rng(4)
+from tests.training.onnx.nodes import RNG, floats, written
 
 
 class Reader(nn.Module):
@@ -84,49 +82,6 @@ def test_what_torch_writes_comes_back(name, open_batch, tmp_path):
     assert np.array_equal(network.run(x.numpy()).integers.argmax(-1), model(x).argmax(-1).numpy())
 
 
-def written(path, nodes, shape, result, **constants):
-    """A file of these nodes from x to y."""
-    graph = helper.make_graph(
-        nodes, "made", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, result)],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
-
-
-def floats(*shape):
-    return RNG.normal(0, 0.4, shape).astype(np.float32)
-
-
-def recurrent(path, op, *, hidden=4, w=None, peephole=False, batch=2, **options):
-    """A recurrent node over x (T, N, inputs) behind a transposition, whose last step is given."""
-    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
-    inputs = ["t", "W", "R", "B", *(["", "", "", "P"] if peephole else [])]
-    nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
-             helper.make_node(op, inputs, ["", "h"], name="cell", hidden_size=hidden, **options),
-             helper.make_node("Squeeze", ["h", "zero"], ["y"])]
-    more = {"P": floats(1, 3 * hidden)} if peephole else {}
-    return written(path, nodes, [batch, 5, 3], [batch, hidden], W=floats(1, gates * hidden, 3) if w is None else w,
-                   R=floats(1, gates * hidden, hidden), B=floats(1, 2 * gates * hidden), zero=np.array([0]), **more)
-
-
-@pytest.mark.parametrize(("op", "options", "kind"), [
-    ("GRU", {"linear_before_reset": 1}, nn.GRU), ("GRU", {}, ResetBeforeGru), ("LSTM", {}, nn.LSTM),
-    ("GRU", {"activations": ["Sigmoid", "Relu"]}, ResetBeforeGru), ("LSTM", {"peephole": True}, PeepholeLstm),
-    ("RNN", {}, nn.RNN), ("RNN", {"activations": ["Relu"]}, nn.RNN),
-    ("RNN", {"activations": ["Affine"], "activation_alpha": [1.0]}, LinearRnn)])
-def test_both_grus_and_peepholes(op, options, kind, tmp_path):
-    """`from_onnx` compares with the evaluator of the package."""
-    model = from_onnx(recurrent(tmp_path / "cell.onnx", op, **options))
-    assert type(model.cell) is kind
-    rectified = "Relu" in options.get("activations", ())  # The package would take a tanh: nothing is compared.
-    wanted = "relu" if rectified else "identity" if kind is LinearRnn else "tanh"
-    assert getattr(model.cell, "nonlinearity", "tanh") == wanted
-    x = torch.randn(6, 5, 3)
-    assert inspect(model, x).exportable
-    assert export(model, x).layers[0].kind == op.lower()
-
-
 def test_a_product_and_a_sum_are_a_linear_layer(tmp_path):
     nodes = [helper.make_node("MatMul", ["x", "a"], ["p"]), helper.make_node("Add", ["b", "p"], ["s"]),
              helper.make_node("Clip", ["s", "low", "high"], ["c"]), helper.make_node("HardSigmoid", ["c"], ["y"],
@@ -135,16 +90,6 @@ def test_a_product_and_a_sum_are_a_linear_layer(tmp_path):
                               low=np.float32(-1), high=np.float32(2)))
     network = export(model, torch.randn(20, 4))
     assert [layer.kind for layer in network.layers] == ["linear", "activation", "activation"]
-
-
-@pytest.mark.parametrize(("change", "message"), [
-    ({"w": floats(1, 16, 4)}, r"its sizes contradict each other: W must be \(1, 16, 3\) for 3 inputs and hidden_size"),
-    ({"clip": 1.0}, r"^Node 'cell' \(LSTM\) of the ONNX file cannot be imported: its activations must be Sigm"),
-    ({"direction": "reverse"}, r"its direction must be forward or bidirectional, not reverse; reverse the data$"),
-    ({"activations": ["Sigmoid", "Relu", "Tanh"]}, r"its activations must be Sigmoid, Tanh, Tanh without a clip, not")])
-def test_recurrent_nodes_that_are_refused(change, message, tmp_path):
-    with pytest.raises(Refusal, match=message):
-        from_onnx(recurrent(tmp_path / "cell.onnx", "LSTM", **change))
 
 
 def test_refusals(tmp_path):
@@ -220,32 +165,6 @@ def test_arithmetic_that_is_refused(node, shape, constants, message, tmp_path):
         export(from_onnx(written(path, nodes, shape, result, **constants)), floats(2, 4))
 
 
-@pytest.mark.parametrize("layout", [0, 1])
-@pytest.mark.parametrize("output", ["Y", "Y_h"])
-def test_the_batch_is_where_a_recurrent_node_has_it(layout, output, tmp_path):
-    """Steps come first in layout 0. Data has the batch first, and so has what comes out."""
-    names = ["y", ""] if output == "Y" else ["", "y"]
-    node = helper.make_node("GRU", ["x", "W", "R"], names, hidden_size=4, linear_before_reset=1, layout=layout)
-    shape = [2, 5, 3] if layout else [5, 2, 3]
-    path = written(tmp_path / "net.onnx", [node], shape, [None] * (4 if output == "Y" else 3), W=floats(1, 12, 3),
-                   R=floats(1, 12, 4))
-    x = floats(20, 5, 3)
-    model = from_onnx(path, x[:2])
-    assert (model.batch, model.batch_of_output) == ((0, 0) if layout else (1, 2 if output == "Y" else 1))
-    wanted = model.gru_0(torch.tensor(x.swapaxes(0, 1)))[0].detach().numpy().swapaxes(0, 1)
-    got = export(model, x).run(x).real
-    assert abs(got - (wanted if output == "Y" else wanted[:, -1])).max() < 1e-2
-
-
-def test_an_output_behind_whose_axes_the_batch_comes_is_refused(tmp_path):
-    nodes = [helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
-             helper.make_node("LSTM", ["steps", "W", "R"], ["", "y"], hidden_size=4, direction="bidirectional")]
-    path = written(tmp_path / "net.onnx", nodes, ["n", 5, 3], [None] * 3, W=floats(2, 16, 3), R=floats(2, 16, 4))
-    with pytest.raises(Refusal, match=r"^The output 'y' of the ONNX file must have the batch first, as its input has, "
-                                      r"but it comes behind axes of 2; transpose it in the model$"):
-        from_onnx(path, floats(2, 5, 3))
-
-
 @pytest.mark.parametrize(("node", "shape", "constants", "wanted"), [
     (("Relu", ["x"], {}), [6], {}, lambda x: np.maximum(x, 0)),
     (("Softmax", ["x"], {"axis": 0}), [6], {}, lambda x: x),
@@ -285,61 +204,6 @@ def test_moves_of_values(node, shape, constants, wanted, tmp_path):
     x = floats(9, *(shape[1:] if "n" in shape or shape == [2, 4] else shape))
     network = export(from_onnx(path, x), x)
     assert abs(network.run(x).real.reshape(9, -1) - wanted(x).reshape(9, -1)).max() < 2e-3
-
-
-@pytest.mark.parametrize(("stride", "dilation", "padded"), [(1, 1, True), (1, 2, False), (2, 1, False), (2, 2, True)])
-def test_zeros_in_front_of_steps_make_a_causal_convolution(stride, dilation, padded, tmp_path):
-    """With a stride over sequences of one length, as images."""
-    reach = 2 * dilation
-    conv = helper.make_node("Conv", ["q" if padded else "t", "w"], ["c"], strides=[stride], dilations=[dilation],
-                            **({} if padded else {"pads": [reach, 0]}))
-    nodes = [*([] if stride > 1 else [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1])]),
-             *([helper.make_node("Pad", ["x" if stride > 1 else "t", "p"], ["q"])] if padded else []), conv,
-             helper.make_node("Transpose", ["c"], ["y"], perm=[0, 2, 1])]
-    if stride > 1 and not padded:
-        conv.input[0] = "x"
-    shape = ["n", 3, 9] if stride > 1 else ["n", 9, 3]
-    constants = {"w": floats(4, 3, 3)} | ({"p": np.array([0, 0, reach, 0, 0, 0])} if padded else {})
-    x = floats(8, *shape[1:])
-    model = from_onnx(written(tmp_path / "net.onnx", nodes, shape, [None] * 3, **constants), x)
-    kinds = [layer.kind for layer in export(model, x).layers]
-    assert kinds == (["taps", "linear"] if stride == 1 else ["conv", "flatten"])
-
-
-WINDOWS = {
-    "zeros in front": ([helper.make_node("Pad", ["x", "p"], ["q"]), helper.make_node("Conv", ["q", "w"], ["y"])], 6),
-    "more of them": ([helper.make_node("Pad", ["x", "p"], ["q"]),
-                      helper.make_node("Conv", ["q", "w"], ["y"], pads=[1, 0, 1, 0])], 6),
-    "same": ([helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="SAME_UPPER")], 6),
-    "an end that no window reaches": ([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 0, 0],
-                                                        strides=[2, 2])], 6),
-    "a ceiling without effect": ([helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2],
-                                                   ceil_mode=1)], 6),
-}
-
-
-@pytest.mark.parametrize("name", WINDOWS)
-def test_padding_that_comes_to_the_same(name, tmp_path):
-    """`from_onnx` compares with the evaluator of the package."""
-    nodes, size = WINDOWS[name]
-    constants = {"w": floats(2, 3, 3, 3)} if any("w" in node.input for node in nodes) else {}
-    constants |= {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1])} if nodes[0].op_type == "Pad" else {}
-    x = floats(8, 3, size, size)
-    model = from_onnx(written(tmp_path / "net.onnx", nodes, ["n", 3, size, size], [None] * 4, **constants), x)
-    assert [layer.kind for layer in export(model, x).layers] == ["conv" if constants else "pool", "flatten"]
-
-
-@pytest.mark.parametrize(("node", "message"), [
-    (("Conv", {"auto_pad": "SAME_UPPER", "strides": [2, 2]}), r"alike on both sides, not \[0, 0, 1, 1\]; pad both"),
-    (("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}), "ceil_mode=1 adds windows beyond"),
-    (("MaxPool", {"kernel_shape": [6, 6]}), r"its windows \[6, 6\] must fit into the images, which are \[5, 5\]; give"),
-    (("MaxPool", {"kernel_shape": [3, 3], "pads": [2] * 4}), r"at most half of its windows \[3, 3\], not \[2, 2\]; p")])
-def test_padding_that_is_refused(node, message, tmp_path):
-    op, options = node
-    size, constants = (6, {"w": floats(2, 3, 3, 3)}) if op == "Conv" else (5, {})
-    node = helper.make_node(op, ["x", *constants], ["y"], **options)
-    with pytest.raises(Refusal, match=message):
-        from_onnx(written(tmp_path / "net.onnx", [node], ["n", 3, size, size], [None] * 4, **constants))
 
 
 def test_sizes_that_follow_from_computed_ones_are_found(tmp_path):
@@ -397,61 +261,6 @@ def test_several_inputs_are_named(tmp_path):
         from_onnx(tmp_path / "n.onnx")
 
 
-def test_a_batch_normalisation_of_an_old_opset_has_the_statistics_of_the_file(tmp_path):
-    """As exporters write it before opset 14, with a momentum that inference does not use."""
-    node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"], momentum=0.9)
-    given = {"s": floats(3), "b": floats(3), "m": floats(3), "v": abs(floats(3)) + 0.5}
-    path = written(tmp_path / "net.onnx", [node], ["n", 3], ["n", 3], **given)
-    model = onnx.load(path)
-    model.opset_import[0].version = 11
-    onnx.save(model, path)
-    x = floats(9, 3)
-    wanted = (x - given["m"]) / np.sqrt(given["v"] + 1e-5) * given["s"] + given["b"]
-    assert abs(export(from_onnx(path, x), x).run(x).real - wanted).max() < 2e-3
-
-
-def test_what_needs_a_batch_must_have_one(tmp_path):
-    nodes = [helper.make_node("GlobalAveragePool", ["x"], ["y"], name="mean")]
-    with pytest.raises(Refusal, match=r"'mean' .* it must take a batch, for which the file has no axis; give data "):
-        from_onnx(written(tmp_path / "net.onnx", nodes, [1, 3, 4, 4], [None] * 4), floats(2, 1, 3, 4, 4))
-
-
-STATES = {
-    "transposed and reshaped": ([helper.make_node("Transpose", ["H"], ["t"], perm=[1, 0, 2]),
-                                 helper.make_node("Reshape", ["t", "flat"], ["y"])], ["n", 8], ""),
-    "one by one": ([helper.make_node("Gather", ["H", "zero"], ["f"], axis=0),
-                    helper.make_node("Gather", ["H", "one"], ["b"], axis=0),
-                    helper.make_node("Concat", ["f", "b"], ["y"], axis=1)], ["n", 8], ""),
-    "rectified": ([helper.make_node("Transpose", ["H"], ["t"], perm=[1, 0, 2]),
-                   helper.make_node("Reshape", ["t", "flat"], ["r"]), helper.make_node("Relu", ["r"], ["y"])],
-                  ["n", 8], ""),
-    "all of them": ([helper.make_node("Relu", ["H"], ["y"])], [2, "n", 4], "must have the batch first"),
-    "of one direction": ([helper.make_node("Gather", ["H", "zero"], ["y"], axis=0)], ["n", 4], ""),
-    "cells": ([helper.make_node("Gather", ["C", "zero"], ["y"], axis=0)], ["n", 4], r"indexing with \[0\] is not supp"),
-    "output": ([helper.make_node("Identity", ["H"], ["y"])], [2, "n", 4], "must have the batch first"),
-    "cells at the end": ([helper.make_node("Identity", ["C"], ["y"])], [2, "n", 4], "must have the batch first"),
-}
-
-
-@pytest.mark.parametrize("name", STATES)
-def test_last_states_are_tensors_like_all_others(name, tmp_path):
-    """`from_onnx` compares with the evaluator of the package; what has no layer is refused by name."""
-    nodes, result, refused = STATES[name]
-    nodes = [helper.make_node("Transpose", ["x"], ["T"], perm=[1, 0, 2]),
-             helper.make_node("LSTM", ["T", "W", "R"], ["", "H", "C"], hidden_size=4, direction="bidirectional"),
-             *nodes]
-    used = {each for node in nodes for each in node.input}
-    numbers = {"zero": np.array(0), "one": np.array(1), "flat": np.array([-1, 8])}
-    path = written(tmp_path / "net.onnx", nodes, ["n", 5, 3], result, W=floats(2, 16, 3), R=floats(2, 16, 4),
-                   **{key: value for key, value in numbers.items() if key in used})
-    x = torch.randn(8, 5, 3)
-    if refused:
-        with pytest.raises(Refusal, match=refused):
-            export(from_onnx(path, x[:2]), x)
-    else:
-        assert export(from_onnx(path, x[:2]), x).stages[0].kind == "bidirectional"
-
-
 @pytest.mark.parametrize(("opset", "options", "right"), [
     (11, {}, False), (11, {"axis": 2}, True), (11, {"axis": -1}, True), (13, {}, True)])
 def test_a_softmax_goes_over_the_axes_of_its_opset(opset, options, right, tmp_path):
@@ -467,14 +276,3 @@ def test_a_softmax_goes_over_the_axes_of_its_opset(opset, options, right, tmp_pa
         with pytest.raises(Refusal, match=r"^Node 'soft' \(Softmax\) of the ONNX file cannot be imported: before opset "
                                           r"13 it goes over all axes from axis 1 on; give it the last axis$"):
             from_onnx(path)
-
-
-def test_a_layer_normalisation_goes_over_the_last_axis(tmp_path):
-    node = helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"], epsilon=0.01)
-    values, x = {"s": floats(4), "b": floats(4)}, floats(3, 5, 4)
-    model = from_onnx(written(tmp_path / "net.onnx", [node], ["n", 5, 4], ["n", 5, 4], **values), x)
-    wanted = torch.nn.functional.layer_norm(torch.from_numpy(x), (4,), *map(torch.from_numpy, values.values()), 0.01)
-    assert torch.allclose(model(torch.from_numpy(x)), wanted, atol=1e-6)
-    odd = helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=1)
-    with pytest.raises(Refusal, match=r"it must normalise the last axis alone, not those from 1 on; flatten them"):
-        from_onnx(written(tmp_path / "odd.onnx", [odd], ["n", 5, 4], ["n", 5, 4], s=floats(5, 4)), x)
