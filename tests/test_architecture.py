@@ -341,7 +341,7 @@ LINES = {
     "benchmarks": 9_820,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_190,
+    "tests": 55_210,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

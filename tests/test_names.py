@@ -126,3 +126,24 @@ if (x := Signal()): pass
     assert hidden(ast.parse(source)) == [
         "line 4: Signal", "line 4: Signal.like", "line 6: Signal", "line 7: Signal", "line 8: Signal",
         "line 9: mem.write_port", "line 9: mem.read_port"]
+
+
+def named(source, word):
+    """Whether a variable, parameter, member, class or imported name of a file has a word in it; methods of others,
+    such as that of texts, are called and do not count."""
+    called = [call.func for call in ast.walk(source) if isinstance(call, ast.Call)]
+    names = [getattr(node, key, None) for node in ast.walk(source) for key in ("id", "arg", "attr", "name")
+             if key != "attr" or node not in called]
+    return any(word in map(str.lower, re.findall("[A-Z]?[a-z]+", name)) for name in names if isinstance(name, str))
+
+
+@pytest.mark.parametrize("word", ["early", "split", "adjacent"])
+def test_a_mode_of_the_array_is_a_class_that_few_files_name(word):
+    found = [str(path.relative_to(ROOT)) for path in python_files("hw/array", "hw/plan") if named(tree(path), word)]
+    assert len(found) <= 4, found
+
+
+def test_a_name_with_a_word_is_seen():
+    assert not named(ast.parse("x = text.split(',')  # split\ndef f(early_ones): pass"), "split")
+    for source in ("a.split = 1", "class SplitRow: pass", "from b import SplitRows", "f(split=1)", "_split_shapes()"):
+        assert named(ast.parse(source), "split")

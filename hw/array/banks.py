@@ -82,8 +82,8 @@ class Banks(wiring.Component):
 
         # The banks: what comes is written to its bank, and all of them are read at once.
         spectrum = self.spectra.shape().elem_shape
-        early = shape.h is not None and forwards(shape.k, shape.levels)
-        forwarded = [delay(m, Value.cast(each), int(early), name="forwarded") for each in own_spectra]
+        forwarding = shape.h is not None and forwards(shape.k, shape.levels)
+        forwarded = [delay(m, Value.cast(each), int(forwarding), name="forwarded") for each in own_spectra]
         group, zero, address = (delay(m, value, 1, name=name) for name, value in (
             ("group", self.group), ("zero", self.zero), ("address", self.address)))
         for bank in range(shape.columns):
@@ -98,7 +98,7 @@ class Banks(wiring.Component):
             with m.If(here):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
                 m.d.comb += [write.data[j].eq(own_spectra[bank % shape.own][j]) for j in range(shape.k)]
-            if early:  # What is written in the cycle of its reading.
+            if forwarding:  # What is written in the cycle of its reading.
                 again = delay(m, here & (own_address == self.address), 1, name=f"again_{bank}")
                 word = Mux(again, forwarded[bank % shape.own], Value.cast(word))
             nothing = self._beyond(bank, group, address)

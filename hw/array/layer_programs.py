@@ -12,7 +12,8 @@ from circulant.hw.array.schedules.split_rows import SplitRows
 from circulant.sim.golden.stages import Stage
 from circulant.sim.refusal import Refusal
 
-__all__ = ["IN_TURN", "layer_program", "matrices", "matrices_of", "schedule_of", "spacings", "without_hardware"]
+__all__ = ["IN_TURN", "OWN_SHAPES", "layer_program", "matrices", "matrices_of", "schedule_of", "spacings",
+           "without_hardware"]
 
 ROWS = 1 << 30
 """A spacing with which the rows lead."""
@@ -20,6 +21,9 @@ ROWS = 1 << 30
 FORMS: dict[type[Program], tuple[type[Program], ...]] = {
     EitherFirst: (Abreast, EitherFirst), Adjacent: (SplitRows, Adjacent, Abreast, EitherFirst)}
 """Schedules of which the first one that serves a layer is taken."""
+
+OWN_SHAPES = Abreast, SplitRows
+"""Schedules with arrays of their own."""
 
 IN_TURN = ROWS, ROWS, ROWS
 """The spacing of a layer without a state: pass after pass, each of which leaves while the next one is summed up."""

@@ -71,9 +71,9 @@ class RowBuffers(wiring.Component):
             bit.eq(chain.completes & Cat(chain.matrix == number for number, _ in self._chosen).any())
             for bit, chain in zip(complete, firsts, strict=True)]
         counts = Array(number.bit_count() for number in range(1 << len(firsts)))
-        early = not rows_latency(self._program.shape.levels)
+        arriving = not rows_latency(self._program.shape.levels)
         m.d.sync += self.waiting.eq(self.waiting + counts[complete] - self.fetch)
-        if early:
+        if arriving:
             m.d.comb += self.ready.eq(complete.any() | (self.waiting != 0))
         else:
             m.d.sync += self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0))
@@ -97,7 +97,7 @@ class RowBuffers(wiring.Component):
                     chain = chains[(bank * matrix.gates + matrix.first_gate + kind) % len(chains)]
                     m.submodules[f"{name}_{bank}"] = mem = memory.Memory(shape=self._row, depth=2 * depth, init=[])
                     write = mem.write_port()
-                    at_once = early and profile_of(platform).place(2 * depth, len(write.data)) == "distributed"
+                    at_once = arriving and profile_of(platform).place(2 * depth, len(write.data)) == "distributed"
                     read = mem.read_port(domain="comb" if at_once else "sync")
                     m.d.comb += [
                         write.en.eq(chain.valid & (chain.matrix == number) & (chain.kind == kind)),
@@ -110,7 +110,7 @@ class RowBuffers(wiring.Component):
                     row, come = Value.cast(write.data), f"{name}_{bank}_row"
                     if at_once:
                         word = when(m, Mux(meets, row, word), len(word), kept=True, name=come, enable=self.fetch)
-                    elif early:
+                    elif arriving:
                         forwards, forwarded = (when(m, each, len(each), kept=True, name=f"{come}_{what}",
                                                     enable=self.fetch) for each, what in (
                                                         (meets, "forwards"), (row, "forwarded")))

@@ -1,8 +1,9 @@
 """The gates of a GRU side by side: row r of the array has gate ``r % 3``, r, z, or n, whose shares of the input and of
 the state are two rows. In either command a pass of its own drains, and shares its slot with the other one: of the
 command that leads only rows of n leave, as the sums of r and z go on in the other one."""
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import ClassVar
 
 from circulant.hw.array.passes.matrix import ArrayShape, Matrix, resets_after
@@ -20,6 +21,19 @@ class Abreast(EitherFirst):
     @classmethod
     def serves(cls, matrices: Sequence[Matrix], shape: ArrayShape) -> bool:
         return resets_after(matrices) and not shape.chains % 3 and not shape.shared
+
+    @classmethod
+    def shapes(cls, each: Sequence[Sequence[Matrix]], levels: int) -> Iterator[ArrayShape]:
+        """Arrays worth a try for layers with these matrices; none where another layer's gates do not fit them."""
+        fit = [cls.serves(some, ArrayShape(3, 1, 3)) for some in each]
+        found = list(compress(each, fit))
+        if any(len(matrix.kinds) > 1 for some, fits in zip(each, fit, strict=True) if not fits for matrix in some):
+            return
+        rows = {-(-x.rows // n) * 3 for x, _, _ in found for n in range(1, x.rows + 1)}
+        columns = {-(-matrix.columns // n) for x, _, h in found for matrix in (x, h)
+                   for n in range(1, matrix.columns + 1)}
+        yield from (ArrayShape(r, c, chains, levels=levels)
+                    for chains in (3, 6) for r in rows if r >= chains for c in columns)
 
     @classmethod
     def arranged(cls, made: list[Matrix], shape: ArrayShape) -> tuple[list[Matrix], list[tuple[int, int]]]:

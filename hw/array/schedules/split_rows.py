@@ -1,6 +1,6 @@
 """Rows in fours for the gates r, z, nx and nh of a block of a GRU, with adjacent vectors: no column belongs to both nx
 and nh, so that these two rows share their lanes; the columns of the input are summed up for nx, all others for nh."""
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +52,18 @@ class SplitRows(Adjacent):
     def serves(cls, matrices: Sequence[Matrix], shape: ArrayShape) -> bool:
         return bool(shape.shared and resets_after(matrices) and super().serves(matrices, shape)
                     and divides(shape.columns, matrices[0].inputs % shape.columns))
+
+    @classmethod
+    def shapes(cls, each: Sequence[Sequence[Matrix]], levels: int) -> Iterator[ArrayShape]:
+        """Arrays worth a try for a layer alone."""
+        if len(each) > 1:
+            return
+        gates = max(each[0], key=lambda matrix: matrix.columns)
+        for blocks in {-(-gates.blocks // n) for n in range(1, gates.blocks + 1)}:
+            for columns in {-(-gates.columns // n) for n in range(1, gates.columns + 1)}:
+                for chains in (4, 8)[:blocks]:
+                    if cls.serves(each[0], shape := SplitShape(4 * blocks, columns, chains, levels=levels)):
+                        yield shape
 
     @classmethod
     def arranged(cls, made: list[Matrix], shape: ArrayShape) -> tuple[list[Matrix], list[tuple[int, int]]]:

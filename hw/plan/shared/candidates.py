@@ -4,14 +4,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import cast
 
-from circulant.hw.array.layer_programs import matrices_of, schedule_of
-from circulant.hw.array.plans import Simple
+from circulant.hw.array.layer_programs import OWN_SHAPES, matrices_of, schedule_of
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.schedules.abreast import Abreast
 from circulant.hw.array.schedules.adjacent import Adjacent
 from circulant.hw.array.schedules.either import Either
 from circulant.hw.array.schedules.either_first import EitherFirst
-from circulant.hw.array.schedules.split_rows import SplitRows, SplitShape
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.layer_plan import (
     CHAINS,
@@ -106,9 +103,8 @@ def candidates(group: Group, levels: int, beats: int = 1) -> Iterator[Candidate]
     element = sum(map(element_multiplications, layers))
     found = [matrix for some in each for matrix in some]
     shapes = array_shapes(found, levels, uneven=True, chains=CHAINS if beats == 1 else WIDE)
-    abreast = _abreast_shapes(layers, levels) if group.streams == 1 else ()
-    halved = _split_shapes(layers[0], levels) if group.streams == len(layers) == 1 else ()
-    wide = wide_shapes(layers[0], narrow(found, (*shapes, *abreast, *halved)), beats)
+    own = [shape for form in OWN_SHAPES for shape in form.shapes(each, levels)] if group.streams == 1 else ()
+    wide = wide_shapes(layers[0], narrow(found, (*shapes, *own)), beats)
     for shape, wanted in _forms(wide, group):
         forms = [cast("type[Either]", schedule_of(some, shape, wanted)) for some in each]
         issues = [(form.estimate(some, shape, late=False), form.estimate(some, shape, late=True))
@@ -132,34 +128,6 @@ def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArraySh
             yield shape, EitherFirst
         if alone and Adjacent.serves(found, shape) and not found[0].inputs % shape.gives:
             yield shape, Adjacent
-
-
-def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShape]:
-    """Shapes in whose passes all gates of a GRU are side by side, see `Abreast`; none where another layer's gates do
-    not fit them."""
-    each = [matrices_of(layer) for layer in layers]
-    found = [some for some in each if Abreast.serves(some, ArrayShape(3, 1, 3))]
-    others = [matrix for some in each if not Abreast.serves(some, ArrayShape(3, 1, 3)) for matrix in some]
-    if not found or any(len(matrix.kinds) > 1 for matrix in others):
-        return
-    rows = {-(-each[0].rows // n) * 3 for each in found for n in range(1, each[0].rows + 1)}
-    columns = {-(-matrix.columns // n) for each in found for matrix in (each[0], each[2])
-               for n in range(1, matrix.columns + 1)}
-    for chains in (3, 6):
-        for r in (each for each in rows if each >= chains):
-            for c in columns:
-                yield ArrayShape(r, c, chains, levels=levels)
-
-
-def _split_shapes(layer: Simple, levels: int) -> Iterator[ArrayShape]:
-    """Shapes in which the candidate's shares of the input and of the state have the same lanes, see `SplitRows`."""
-    found = matrices_of(layer)
-    gates = max(found, key=lambda matrix: matrix.columns)
-    for blocks in {-(-gates.blocks // n) for n in range(1, gates.blocks + 1)}:
-        for columns in {-(-gates.columns // n) for n in range(1, gates.columns + 1)}:
-            for chains in (4, 8)[:blocks]:
-                if SplitRows.serves(found, shape := SplitShape(4 * blocks, columns, chains, levels=levels)):
-                    yield shape
 
 
 def _busy(layer: Stage, k: int, elements: int, shape: ArrayShape) -> int:

@@ -98,7 +98,7 @@ def period(groups: Sequence[Sharing], elements: Sequence[int], *,
     over = turn or len(taken) // 2
     cycles = taken[-1] - taken[-1 - over]
     return cycles / over if cycles % over else cycles // over, tuple(
-        late - early for early, late in pairwise(taken)), turn
+        after - before for before, after in pairwise(taken)), turn
 
 
 def steady_step(own: Sharing, elements: int) -> tuple[float, bool, Events]:

@@ -1,7 +1,7 @@
 """The streams between layers, cycle by cycle, in Python: as blocks come, or through a `WidthConverter`."""
 from typing import Protocol
 
-__all__ = ["Direct", "Gather", "Link", "Split", "link"]
+__all__ = ["Direct", "Gather", "Link", "Narrow", "link"]
 
 
 class Link(Protocol):
@@ -28,7 +28,7 @@ class Direct:
         return ()
 
 
-class Split:
+class Narrow:
     """A block is held while its parts leave.
 
     Parameters:
@@ -82,5 +82,5 @@ def link(size: int, k_in: int, k_out: int) -> Link:
     if k_in == k_out:
         return Direct()
     if k_in >= min(k_out, size):
-        return Split(-(-k_in // k_out), -(-size // k_out))
+        return Narrow(-(-k_in // k_out), -(-size // k_out))
     return Gather(k_out // k_in, -(-size // k_in))
