@@ -1,17 +1,37 @@
-"""Instructions of the generated C beside those of a dense loop, as Valgrind counts them."""
+"""Costs of making a design and of what it takes: seconds to plan and to generate, flip-flops of a product, and
+instructions of the generated C beside those of a dense loop, as Valgrind counts them."""
+import os
 import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import designs, stacks
 from benchmarks.synthesis import Point, network
+from circulant.boards.synthesis import synthesize
+from circulant.hw import generate
 from circulant.hw.c import generate_c
+from circulant.hw.planner import plan
 from circulant.sim import child
 from circulant.sim.files import temporaries
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Costs", "measure", "table"]
+
+PLANNED: dict[str, tuple[Callable[[], Network], int]] = {
+    "GRU-1024, k = 16, 64 multipliers": (lambda: designs.network("gru-1024"), 64),
+    "3 × LSTM 768, k = 16, 2,760 multipliers": (lambda: stacks.network(stacks.SHAPES[4], 16), 2760)}
+"""Networks, and budgets within which they are planned, with the default objective."""
+
+GENERATED: dict[str, tuple[Callable[[], Network], int]] = {
+    "digits-gru, 64 multipliers": (lambda: designs.network("digits-gru"), 64),
+    "Linear 9216 × 4096, k = 64, 2,760 multipliers": (lambda: network(Point("linear", 9216, 4096, 64, 0)), 2760)}
+
+LEVELS = 6
+
+FAMILIES = "ecp5", "xcu"
 
 SIZES, BLOCKS, FLAGS = (256, 512, 1024), (8, 16), ("-O3", "-march=x86-64-v3")
 
@@ -57,8 +77,17 @@ int main(int count, char **arguments)
 
 @dataclass(frozen=True)
 class Costs:
-    """Instructions of a layer as a share of the dense loop's, by its inputs and outputs, and block size."""
+    """The figures.
 
+    Parameters:
+        plan_s, generate_s: seconds of processor time, by network.
+        flip_flops_per_product: of digits-gru, by family.
+        c_instructions: of a layer, of those of the dense loop, by its inputs and outputs, and block size.
+    """
+
+    plan_s: dict[str, float]
+    generate_s: dict[str, float]
+    flip_flops_per_product: dict[str, float]
     c_instructions: dict[str, dict[str, float]]
 
 
@@ -66,18 +95,44 @@ def measure(note: Callable[[str], None] = lambda text: None) -> Costs:
     """The figures.
 
     Raises:
-        Refusal: when gcc or Valgrind is missing.
+        Refusal: when gcc or Valgrind is missing; as `circulant.boards.synthesis.synthesize`.
     """
     if missing := [tool for tool in ("gcc", "valgrind") if not shutil.which(tool)]:
         raise Refusal(f"Instructions are counted with gcc and Valgrind, but PATH has no {' and no '.join(missing)}; "
                       "install what is missing")
-    return Costs(_ratios(note))
+    return Costs(_seconds(PLANNED, lambda made, budget: plan(made, budget, objective="auto"), note),
+                 _seconds(GENERATED, lambda made, budget: generate(made, multipliers=budget), note),
+                 _flip_flops(note), _ratios(note))
 
 
 def table(found: Costs) -> dict[str, str]:
     """The rows for people."""
-    return {f"instructions of the dense loop's, {size} × {size}, k = {k}": f"{value:g}"
-            for size, each in found.c_instructions.items() for k, value in each.items()}
+    rows = {f"{what} {name}": f"{value:,g}" for what, each in (
+        ("plan, s:", found.plan_s), ("generate, s:", found.generate_s),
+        ("flip-flops for a product,", found.flip_flops_per_product)) for name, value in each.items()}
+    return rows | {f"instructions of the dense loop's, {size} × {size}, k = {k}": f"{value:g}"
+                   for size, each in found.c_instructions.items() for k, value in each.items()}
+
+
+def _seconds(given: dict[str, tuple[Callable[[], Network], int]], make: Callable[[Network, int], object],
+             note: Callable[[str], None]) -> dict[str, float]:
+    found = {}
+    for name, (given_network, budget) in given.items():
+        note(name)
+        made, before = given_network(), sum(os.times()[:4])
+        make(made, budget)
+        found[name] = round(sum(os.times()[:4]) - before, 2)
+    return found
+
+
+def _flip_flops(note: Callable[[str], None]) -> dict[str, float]:
+    design = generate(designs.network("digits-gru"), multipliers=64, levels=LEVELS)
+    with temporaries.folder() as work:
+        folder, found = design.write(work / "design"), {}
+        for family in FAMILIES:
+            note(f"flip-flops of digits-gru, {family}")
+            found[family] = round(synthesize(folder, family).flip_flops / design.multipliers, 1)
+    return found
 
 
 def _ratios(note: Callable[[str], None]) -> dict[str, dict[str, float]]:

@@ -338,10 +338,10 @@ LINES = {
     "sim": 18_065,
     "hw": 26_045,
     "boards": 7_765,
-    "benchmarks": 9_820,
+    "benchmarks": 10_020,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_210,
+    "tests": 55_250,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

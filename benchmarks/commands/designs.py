@@ -97,7 +97,7 @@ def _stacks(path: str | None, chart: bool, **options: Any) -> None:
 @main.command("cost", epilog="Example: python -m benchmarks cost --json -")
 @as_json
 def _cost(path: str | None) -> None:
-    """Instructions of the C beside a dense loop's."""
+    """Seconds to plan and generate, flip-flops of a product, instructions of the C beside a dense loop's."""
     found = cost.measure(note)
     show(asdict(found), path, "cost", cost.table(found))
 

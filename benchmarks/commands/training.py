@@ -4,7 +4,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from benchmarks import alternatives, campaign, digits, faults, results
+from benchmarks import alternatives, campaign, defaults, digits, faults, results
 from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
@@ -16,6 +16,17 @@ FAULTS = ("blocks", "columns", "noise", "protection", "voltage", "registers", "c
 
 main.add_command(campaign.command)
 add("digits", digits.measure, "The main job, from torch to Verilator.")
+
+
+@main.command("defaults", epilog="Example: python -m benchmarks defaults --seeds 1 --epochs 8 --json -")
+@click.option("--seeds", default=3, show_default=True, help="Trainings of each kind.")
+@click.option("--epochs", default=defaults.EPOCHS, show_default=True, help="Of ADMM, and of retraining.")
+@click.option("--set", "sets", multiple=True, type=click.Choice(list(defaults.SETS)), help="May be repeated.")
+@as_json
+def _defaults(path: str | None, seeds: int, epochs: int, sets: tuple[str, ...]) -> None:
+    """Points lost by train_admm and train_direct with default settings, on small sets; goes on where it stopped."""
+    show(defaults.measure(seeds=seeds, epochs=epochs, sets=sets or tuple(defaults.SETS),
+                          note=lambda text: click.echo(text, err=True)), path)
 
 
 @main.command("faults", epilog="Example: python -m benchmarks faults --json -")
