@@ -3,15 +3,15 @@ fitted to one half of them; the other half, drawn from another seed, is held out
 import json
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.synthesis import counts, occupied
+from benchmarks.synthesis import Counts, Logic, cells, counts, occupied
 from circulant.boards.synthesis import synthesize
 from circulant.experiment import Experiment, load
 from circulant.hw import Design, generate
@@ -24,7 +24,8 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.training.settings import CompressionSettings
 
-__all__ = ["FAMILY", "KEPT", "PARTS", "Candidate", "candidates", "errors", "experiment", "made", "measure", "read"]
+__all__ = ["FAMILY", "KEPT", "PARTS", "Candidate", "Drawn", "candidates", "errors", "experiment", "made", "measure",
+           "read"]
 
 FAMILY = "ecp5"
 PARTS = {"fitted": (27, 20), "held_out": (26, 28)}
@@ -44,6 +45,13 @@ class Candidate:
     weight_bits: int
     activation_bits: int
     multipliers: int
+
+
+class Drawn(Counts):
+    """A candidate that was measured; its fields are those of `Candidate`."""
+
+    candidate: Mapping[str, Any]
+    found: Logic
 
 
 def candidates(seed: int) -> Iterator[Candidate]:
@@ -91,17 +99,14 @@ def measure(path: Path = KEPT) -> None:
             except Refusal:
                 continue
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
-                found = synthesize(design.write(Path(folder) / "design"), FAMILY)
-            rows[name].append({"candidate": asdict(candidate), **counts(design), "found": {
-                name: getattr(found, name)
-                for name in ("dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}})
+                found = cells(synthesize(design.write(Path(folder) / "design"), FAMILY))
+            rows[name].append({"candidate": asdict(candidate), **counts(design), "found": found})
             path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
 
 
-def read(path: Path = KEPT) -> dict[str, list[dict[str, Any]]]:
+def read(path: Path = KEPT) -> dict[str, list[Drawn]]:
     """The measured candidates, by `PARTS`."""
-    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text("utf-8"))
-    return found
+    return cast("dict[str, list[Drawn]]", json.loads(path.read_text("utf-8")))
 
 
 def errors() -> dict[str, NDArray[np.float64]]:

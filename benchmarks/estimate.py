@@ -7,23 +7,22 @@ limits them.
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks import designs as shapes
-from benchmarks.logic import FITTED, LOGIC, designs, fitted, image
-from benchmarks.synthesis import Point, counts, foretold, network, occupied
+from benchmarks.logic import FITTED, LOGIC, Measured, designs, fitted, image, read
+from benchmarks.synthesis import Counts, Point, counts, foretold, network, occupied
 from circulant.boards.placement import place
 from circulant.hw import Design, generate
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 
 __all__ = ["fit", "measure"]
@@ -45,8 +44,18 @@ MORE_IMAGES = (2, 6, 7, 8, 9, 10, 11, 12)
 NAMES = ("dsps", "block_rams", "luts", "flip_flops")
 
 
+class Estimated(TypedDict):
+    """A design: by family its figures, see `NAMES`, estimated and found, and the clock in MHz of those routed."""
+
+    design: str
+    fitted: list[str]
+    estimated: dict[str, dict[str, float]]
+    found: dict[str, dict[str, float]]
+    routed_mhz: NotRequired[float]
+
+
 def measure(*, logic: Path = LOGIC, routes: bool = True, kept: Path | None = None, mhz: float = 120.0,
-            note: Callable[[str], None] = lambda text: None) -> Document:
+            note: Callable[[str], None] = lambda text: None) -> Mapping[str, object]:
     """Rows of figures, errors by family, and a table.
 
     Parameters:
@@ -57,12 +66,11 @@ def measure(*, logic: Path = LOGIC, routes: bool = True, kept: Path | None = Non
     """
     clocked = {} if kept is None else {row["design"]: row["routed_mhz"] for row in json.loads(
         kept.read_text("utf-8"))["designs"] if "routed_mhz" in row}
-    measured = {row["design"]: row for row in json.loads(logic.read_text("utf-8"))["designs"]}
-    rows = []
+    measured, rows = {row["design"]: row for row in read(logic)}, list[Estimated]()
     for key, title, make in designs():
         note(title)
         known = measured[title]
-        row: dict[str, Any] = {"design": title, "fitted": known["fitted"], "estimated": {
+        row: Estimated = {"design": title, "fitted": known["fitted"], "estimated": {
             family: _estimates(known, family) for family in known["found"]}, "found": {
             family: {"dsps": each["dsps"], "block_rams": each["block_rams"], "luts": occupied(family, each),
                      "flip_flops": each["flip_flops"]} for family, each in known["found"].items()}}
@@ -74,14 +82,16 @@ def measure(*, logic: Path = LOGIC, routes: bool = True, kept: Path | None = Non
         rows.append(row)
     families = list(rows[0]["found"])
     errors = {family: _errors(rows, family) for family in families}
-    held_out = {family: _errors([row for row in rows if family not in row["fitted"]], family) for family in families}
+    apart = {family: [row for row in rows if family not in row["fitted"]] for family in families}
     clocks = [MHZ / row["routed_mhz"] - 1 for row in rows if "routed_mhz" in row]
-    return {"benchmark": "estimate", "table": dict(_table(rows, errors, clocks)), "errors": errors,
-            "held_out": held_out, "clock": {"family": FAMILY, "designs": len(clocks), **_spread(clocks)} if clocks
+    return {"benchmark": "estimate", "table": dict(_table(rows, errors, clocks)),
+            "errors": {family: {"designs": len(rows), **each} for family, each in errors.items()},
+            "held_out": {family: {"designs": len(some), **_errors(some, family)} for family, some in apart.items()},
+            "clock": {"family": FAMILY, "designs": len(clocks), **_spread(clocks)} if clocks
             else None, "designs": rows}
 
 
-def _estimates(row: dict[str, Any], family: str) -> dict[str, float]:
+def _estimates(row: Measured, family: str) -> dict[str, float]:
     """The estimate of a measured design."""
     demand = FAMILIES[family].demand(foretold(row))
     assert demand.luts is not None and demand.flip_flops is not None
@@ -89,10 +99,9 @@ def _estimates(row: dict[str, Any], family: str) -> dict[str, float]:
             "flip_flops": demand.flip_flops.count}
 
 
-def _errors(rows: list[dict[str, Any]], family: str) -> Document:
-    return {"designs": len(rows)} | {name: _spread(
-        [row["estimated"][family][name] / row["found"][family][name] - 1 for row in rows
-         if row["found"][family][name]]) for name in NAMES}
+def _errors(rows: list[Estimated], family: str) -> dict[str, dict[str, float]]:
+    return {name: _spread([row["estimated"][family][name] / row["found"][family][name] - 1 for row in rows
+                           if row["found"][family][name]]) for name in NAMES}
 
 
 def _routed(design: Design, mhz: float) -> float:
@@ -105,7 +114,8 @@ def _spread(errors: list[float]) -> dict[str, float]:
             "worst": round(max(errors) if max(errors) >= -min(errors) else min(errors), 4)}
 
 
-def _table(rows: list[dict[str, Any]], errors: dict[str, Any], clocks: list[float]) -> Iterator[tuple[str, str]]:
+def _table(rows: list[Estimated], errors: Mapping[str, Mapping[str, Mapping[str, float]]], clocks: list[float]
+           ) -> Iterator[tuple[str, str]]:
     for row in rows:
         for family, found in row["found"].items():
             made = row["estimated"][family]
@@ -123,8 +133,8 @@ def _table(rows: list[dict[str, Any]], errors: dict[str, Any], clocks: list[floa
 def fit(note: Callable[[str], None] = lambda text: None) -> dict[str, float]:
     """The factors of `circulant.hw.foreseen.REGISTERS`, from designs that are generated here and those that the factors
     of families are fitted to: non-negative least squares of relative errors."""
-    rows = list({str(row.get("design") or row["candidate"]): row
-                 for family in FITTED for row, _ in fitted(family)}.values())
+    rows: list[Counts] = list({str(row.get("design") or row.get("candidate")): row
+                               for family in FITTED for row, _ in fitted(family)}.values())
     for title, make in _training():
         note(title)
         with suppress(Refusal):  # It has no hardware with so few multipliers.

@@ -2,24 +2,23 @@
 flip-flops of designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
 from benchmarks import drawn_logic, small_cnn
-from benchmarks.synthesis import POINTS, Point, counts, foretold, network, occupied
+from benchmarks.synthesis import POINTS, Counts, Logic, Point, cells, counts, foretold, network, occupied
 from circulant.boards.synthesis import synthesize
 from circulant.hw import Design, generate
 from circulant.hw.plan.families import FAMILIES
-from circulant.sim.document import Document
 from circulant.sim.quantize.quantize import quantize
 
-__all__ = ["FITTED", "LOGIC", "OWN", "SHARED", "designs", "fit", "fitted", "image", "measure", "of_family"]
+__all__ = ["FITTED", "LOGIC", "OWN", "SHARED", "designs", "fit", "fitted", "image", "measure", "of_family", "read"]
 
 LOGIC = Path("docs/measured/logic.json")
 
@@ -70,6 +69,14 @@ SIGNED = ("operands", "tables")
 is partly constant."""
 
 
+class Measured(Counts):
+    """A design, the families whose factors it was fitted to, and what Yosys found, by family."""
+
+    design: str
+    fitted: list[str]
+    found: dict[str, Logic]
+
+
 def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
     """A key, a title, and what makes the design."""
     for number, point in enumerate((*POINTS, *MORE), start=1):
@@ -98,7 +105,7 @@ def image(seed: int) -> Design:
 
 
 def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, only: tuple[str, ...] = (),
-            kept: Path | None = None, note: Callable[[str], None] = lambda text: None) -> Document:
+            kept: Path | None = None, note: Callable[[str], None] = lambda text: None) -> Mapping[str, object]:
     """Rows of figures, and a table. Yosys takes half a minute to some minutes for each.
 
     Parameters:
@@ -109,7 +116,7 @@ def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, only: tuple
     shared = tuple(family for family in families if family not in OWN)
     sets = [(shared, designs)] if shared else []
     sets += [((family,), partial(of_family, family)) for family in families if family in OWN]
-    rows = [] if kept is None else json.loads(kept.read_text("utf-8"))["designs"]
+    rows = [] if kept is None else read(kept)
     before = {row["design"]: other for row in rows if (other := _of_others(row, families))["found"]}
     found = {row["design"]: row for row in rows} if only else dict(before)
     for chosen, listed in sets:
@@ -123,32 +130,35 @@ def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, only: tuple
                                             for row in rows for family in row["found"]}, "designs": rows}
 
 
-def _of_others(row: dict[str, Any], families: tuple[str, ...]) -> Document:
+def _of_others(row: Measured, families: tuple[str, ...]) -> Measured:
     """A row without the figures of some families."""
-    return row | {"fitted": [each for each in row["fitted"] if each not in families],
+    return {**row, "fitted": [each for each in row["fitted"] if each not in families],
                   "found": {family: each for family, each in row["found"].items() if family not in families}}
 
 
-def _joined(old: dict[str, Any] | None, new: dict[str, Any]) -> Document:
+def _joined(old: Measured | None, new: Measured) -> Measured:
     """A row with the figures of an earlier one of the same circuit."""
     if old is None or old["resources"] != new["resources"]:
         return new
-    return new | {"fitted": old["fitted"] + new["fitted"], "found": old["found"] | new["found"]}
+    return {**new, "fitted": old["fitted"] + new["fitted"], "found": old["found"] | new["found"]}
 
 
-def _row(key: int | str, title: str, design: Design, families: tuple[str, ...]) -> Document:
+def _row(key: int | str, title: str, design: Design, families: tuple[str, ...]) -> Measured:
     with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
         folder = design.write(Path(temporary) / "design")
-        made = {family: synthesize(folder, family) for family in families}
+        found = {family: cells(synthesize(folder, family)) for family in families}
     return {"design": title, **counts(design), "fitted": [family for family in families if key in FITTED[family]],
-            "found": {family: {name: getattr(each, name) for name in (
-                "dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}
-                for family, each in made.items()}}
+            "found": found}
 
 
-def fitted(family: str, logic: Path = LOGIC) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def read(logic: Path = LOGIC) -> list[Measured]:
+    """The figures of `measure` that are kept."""
+    return cast("list[Measured]", json.loads(logic.read_text("utf-8"))["designs"])
+
+
+def fitted(family: str, logic: Path = LOGIC) -> Iterator[tuple[Measured | drawn_logic.Drawn, Logic]]:
     """Designs that the factors of a family are fitted to, and what Yosys found."""
-    for row in json.loads(logic.read_text("utf-8"))["designs"]:
+    for row in read(logic):
         if family in row["fitted"]:
             yield row, row["found"][family]
     if family == drawn_logic.FAMILY:
@@ -176,7 +186,7 @@ def fit(family: str, logic: Path = LOGIC) -> dict[str, dict[str, float]]:
     return result
 
 
-def _line(row: dict[str, Any], family: str) -> str:
+def _line(row: Measured, family: str) -> str:
     demand, found = FAMILIES[family].demand(foretold(row)), row["found"][family]
     assert demand.luts and demand.flip_flops
     held = "" if family in row["fitted"] else "; held out"

@@ -7,14 +7,14 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from benchmarks.rnn import layer
 from circulant.boards.device import device
 from circulant.boards.levels import Netlist
-from circulant.boards.synthesis import FAMILIES, synthesize
+from circulant.boards.synthesis import FAMILIES, Synthesis, synthesize
 from circulant.hw import Design, generate
 from circulant.hw.design import TOP
 from circulant.hw.emit.inventory import Inventory
@@ -31,7 +31,8 @@ from circulant.sim.kinds.lstm import FloatLstm
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 
-__all__ = ["LARGE", "POINTS", "Point", "counts", "foretold", "measure", "network", "occupied"]
+__all__ = ["LARGE", "POINTS", "Counts", "Logic", "Point", "cells", "counts", "foretold", "measure", "network",
+           "occupied"]
 
 FAMILY = "xcu"
 """UltraScale, that of the papers' XCKU060."""
@@ -170,7 +171,31 @@ def _point(point: Point, levels: bool) -> Document:
     return row
 
 
-def counts(design: Design) -> Document:
+class Logic(TypedDict):
+    """Cells that Yosys makes of a design."""
+
+    dsps: int
+    block_rams: float
+    luts: int
+    lut_rams: int
+    carries: int
+    flip_flops: int
+
+
+class Counts(TypedDict):
+    """Parts and logic of a design, and quantities of its plan."""
+
+    resources: Mapping[str, Any]
+    quantities: dict[str, float]
+
+
+def cells(found: Synthesis) -> Logic:
+    """What `occupied` and the fits take of a synthesis."""
+    return {"dsps": found.dsps, "block_rams": found.block_rams, "luts": found.luts, "lut_rams": found.lut_rams,
+            "carries": found.carries, "flip_flops": found.flip_flops}
+
+
+def counts(design: Design) -> Counts:
     """Parts and logic of a design, counted, and the quantities of its plan that `foretold` takes."""
     levels = {plan.shape.levels for plan in design.plans if isinstance(plan, LayerPlan)} or {LEVELS}
     made = parts(design.network, design.plans)
@@ -178,15 +203,15 @@ def counts(design: Design) -> Document:
             "quantities": quantities(made, len(design.network.stages), levels=max(levels))}
 
 
-def foretold(row: Mapping[str, Any]) -> Inventory:
+def foretold(row: Counts) -> Inventory:
     """The inventory that is foreseen of a measured design."""
     return replace(Inventory.from_json(row["resources"]), logic=logic(row["quantities"]))
 
 
-def occupied(family: str, found: dict[str, Any]) -> int:
+def occupied(family: str, found: Logic) -> int:
     """Look-up tables that logic and memories occupy; of an ECP5 also those of the slices that carry chains take (two
     for each cell) and memories (six for 16 × 4 bits, of which two hold the bits)."""
-    more = found["lut_rams"]
+    more = float(found["lut_rams"])
     if family == "ecp5":
         beside, memories = FAMILIES[family].beside, FAMILIES[family].parts["lut_rams"]
         more += beside["CCU2C"] * found["carries"] + sum(
