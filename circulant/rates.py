@@ -56,7 +56,7 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
     whole = settings.epochs("direct" if settings.method == "direct" else "dense")
     epochs = min(whole, max(EPOCHS, whole // SHARE)) or EPOCHS
 
-    def progress(phase: str, epoch: int, of: int, metrics: dict[str, Any]) -> None:
+    def progress(phase: str, epoch: int, of: int, metrics: "training.Metrics") -> None:
         show("trying rates", epoch, of, f"{phase}, loss {metrics['loss']:.4f}")
 
     found = training.try_rates(data, settings, rates, model=training.ModelSettings(**tables["model"]),

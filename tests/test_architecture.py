@@ -334,11 +334,11 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_885,
-    "training": 15_070,
+    "training": 15_085,
     "sim": 18_065,
     "hw": 26_045,
     "boards": 7_765,
-    "benchmarks": 10_020,
+    "benchmarks": 10_065,
     "examples": 1_300,
     "docs": 200,
     "tests": 55_250,
@@ -369,7 +369,7 @@ def test_what_is_beyond_its_budget_is_named():
 
 UNTYPED = re.compile(r"dict\[str, Any\]|\bJson\b|\bFound\b")
 
-MOST_UNTYPED = 148
+MOST_UNTYPED = 116
 """Lines that say `UNTYPED` at the most: dictionaries with string keys, whose members no type checker knows."""
 
 

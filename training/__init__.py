@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from circulant.training.loop.curves import Curves
     from circulant.training.loop.finetune import finetune
     from circulant.training.loop.learning_rate_search import FACTORS, PART, Rates, find_rate, try_rates
-    from circulant.training.loop.loop import evaluate, fit
+    from circulant.training.loop.loop import Metrics, evaluate, fit, scored
     from circulant.training.loop.muon import Muon
     from circulant.training.loop.runtime import machine
     from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
@@ -54,7 +54,7 @@ __all__ = [
     "Admm", "Residuals", "Muon",
     "Dataset", "load_data",
     "ModelSettings", "SequenceClassifier", "build",
-    "evaluate", "fit", "score", "Task", "task_of",
+    "evaluate", "fit", "score", "scored", "Metrics", "Task", "task_of",
     "Trained", "TrainingResult", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained",
     "load_trained", "try_rates", "find_rate", "Rates", "FACTORS", "PART",
     "export", "reference", "from_onnx", "Curves", "machine",
@@ -73,7 +73,7 @@ _HOME = {
     "data": ("Dataset", "load_data"),
     "loop.curves": ("Curves",),
     "loop.finetune": ("finetune",),
-    "loop.loop": ("evaluate", "fit"),
+    "loop.loop": ("Metrics", "evaluate", "fit", "scored"),
     "loop.muon": ("Muon",),
     "loop.learning_rate_search": ("FACTORS", "PART", "Rates", "find_rate", "try_rates"),
     "loop.runtime": ("machine",),

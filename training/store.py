@@ -3,6 +3,7 @@ import dataclasses
 import io
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def load_trained(path: str | Path, *, model: ModelSettings | None = None) -> Tra
     except Exception as error:  # a damaged pickle may raise anything
         raise Refusal(f"{path} must be a file of a training, but it cannot be read ({files.reason(error)}); train again"
                       ) from None
-    fields: dict[str, Any] = document if isinstance(document, dict) else {}
+    fields = document if isinstance(document, dict) else {}
     for field, rule in (("format", FORMAT), ("version", VERSION)):
         if type(fields.get(field)) is not type(rule) or fields[field] != rule:
             raise Refusal(f"{path}: field {field!r} must be {rule!r}, not {shown(fields.get(field))}; "
@@ -99,7 +100,7 @@ def load_trained(path: str | Path, *, model: ModelSettings | None = None) -> Tra
         settings, training = ModelSettings(**meta["model"]), TrainingSettings(**renamed(meta["settings"]))
         if settings.kind == "python":
             settings = _named(model)
-        _check_shapes(settings, meta, states["dense"])
+        _check_shapes(settings, meta["inputs"], meta["classes"], states["dense"])
         network = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
         network.load_state_dict(states["circulant"])
     except Refusal as refusal:
@@ -118,7 +119,7 @@ def _named(model: ModelSettings | None) -> ModelSettings:
     return model
 
 
-def _check_shapes(settings: ModelSettings, meta: dict[str, Any], dense: dict[str, Tensor]) -> None:
+def _check_shapes(settings: ModelSettings, inputs: list[int], classes: int, dense: dict[str, Tensor]) -> None:
     """Check that the settings describe a model of the dense state's shapes, before it takes any memory.
 
     Raises:
@@ -129,7 +130,7 @@ def _check_shapes(settings: ModelSettings, meta: dict[str, Any], dense: dict[str
     depth = max(settings.layers, len(settings.widths))
     if depth <= len(dense):  # Each layer has weights.
         with torch.device("meta"):
-            described = build(settings, meta["inputs"], meta["classes"]).state_dict()
+            described = build(settings, inputs, classes).state_dict()
         if {name: value.shape for name, value in described.items()} == {name: value.shape
                                                                         for name, value in dense.items()}:
             return
@@ -155,6 +156,6 @@ def _canonical(value: Any) -> Any:
     return value.contiguous().clone() if isinstance(value, Tensor) else value
 
 
-def _digest(meta: Any, states: dict[str, Any]) -> str:
+def _digest(meta: Any, states: Mapping[str, Mapping[str, Tensor]]) -> str:
     arrays = {f"{part}.{name}": value.numpy() for part, state in states.items() for name, value in state.items()}
     return artifact.digest({"meta": meta, "arrays": artifact.digest_arrays(arrays)})

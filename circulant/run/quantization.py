@@ -128,7 +128,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
             rate=table["finetune_rate"], **{each: table[f"finetune_{each}"] for each in FINETUNED}, through=through,
             progress=lambda phase, epoch, epochs, metrics: show(
                 PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, "
-                f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))
+                f"{shown(task.metric, training.scored(metrics, task.metric) or 0.0)}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)
         peaks, bits = calibrate(reference, *seen), replace(bits, grids=known)
         network = quantize(reference, peaks, **bits.as_dict()) if through is None else quantize_like(reference, through)

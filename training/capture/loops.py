@@ -1,6 +1,6 @@
 """Loops over time: a cell that is called once a step becomes a recurrent layer, and what is done with each step is done
 with all of them."""
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from circulant.training.capture.record import Record, Ref, Step, mapped, parts, 
 
 __all__ = ["CELLS", "unlooped"]
 
-CELLS: dict[type[nn.Module], type[nn.RNNBase]] = {
+CELLS: dict[type[nn.Module], Callable[..., nn.RNNBase]] = {
     nn.RNNCell: nn.RNN, nn.GRUCell: nn.GRU, nn.LSTMCell: nn.LSTM}
 """Cells, and the layers that do the same with each step of a sequence."""
 
@@ -179,9 +179,9 @@ class _Work:
 
 def _layer(cell: Any) -> nn.RNNBase:
     """The layer of a cell, with its weights."""
-    more: dict[str, Any] = {"nonlinearity": cell.nonlinearity} if isinstance(cell, nn.RNNCell) else {}
     layer: Any = CELLS[type(cell)](cell.input_size, cell.hidden_size, bias=cell.bias, batch_first=True,
-                                   dtype=cell.weight_ih.dtype, **more)
+                                   dtype=cell.weight_ih.dtype,
+                                   **{"nonlinearity": cell.nonlinearity} if isinstance(cell, nn.RNNCell) else {})
     for name in ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if cell.bias else ())):
         setattr(layer, f"{name}_l0", getattr(cell, name))
     return layer

@@ -1,6 +1,6 @@
 """The communication of the processes of a training: gradients, as they are or compressed, or weights now and then."""
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -107,7 +107,7 @@ class Rounds:
             """Averages when the steps of a round are done."""
 
             def average_parameters(self, params: Any) -> None:
-                rounds.done(params)
+                rounds.done([weight for group in params for weight in group["params"]])
 
         self._channel, self._team = channel, channel.team
         self._left, self._began = 0, 0.0
@@ -130,13 +130,12 @@ class Rounds:
             yield mine, len(these)
 
     @torch.no_grad()
-    def done(self, groups: Iterable[dict[str, Any]]) -> None:
+    def done(self, weights: list[Tensor]) -> None:
         """A step is done; the last one of a round averages, and measures the pace of each process."""
         self._left -= 1
         if self._left:
             return
         pace = self._quotas[self._team.rank] / max(time.perf_counter() - self._began, 1e-9)
-        weights = [weight for group in groups for weight in group["params"]]
         flat = nn.utils.parameters_to_vector(weights) * (self._quotas[self._team.rank] / sum(self._quotas))
         distributed.all_reduce(flat)
         self._channel.sent += flat.numel() * flat.element_size()

@@ -1,11 +1,11 @@
 """The progress of a training for people, on stderr: a bar for each phase on a terminal, one line for each elsewhere."""
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from circulant.sim.metrics import shown, words
+from circulant.training.loop.loop import Metrics, scored
 
 __all__ = ["PHASES", "Display"]
 
@@ -41,10 +41,10 @@ class Display:
         self._bars.stop()
         self._say()
 
-    def __call__(self, phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
+    def __call__(self, phase: str, epoch: int, epochs: int, metrics: Metrics) -> None:
         note = f"loss {metrics['loss']:.4g}"
-        if self._metric in metrics:
-            note += f", {words(self._metric)} {shown(self._metric, metrics[self._metric])}"
+        if (score := scored(metrics, self._metric)) is not None:
+            note += f", {words(self._metric)} {shown(self._metric, score)}"
         if "primal" in metrics:
             note += f", residual {metrics['primal']:.2g}"
         if "sent" in metrics:

@@ -69,7 +69,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, 
                 metrics: Metrics = fit.run_epoch()
             if admm is not None:
                 admm.update()
-                metrics |= dict(zip(("primal", "dual"), admm.worst, strict=True))
+                metrics["primal"], metrics["dual"] = admm.worst
             if progress is not None:
                 progress(phase, epoch, count, metrics)
 

@@ -12,7 +12,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.data import Dataset
-from circulant.training.loop.loop import NotFinite, exact, fit, forward
+from circulant.training.loop.loop import NotFinite, exact, fit, forward, scored
 from circulant.training.loop.train import BLOCK_SIZE, train
 from circulant.training.loop.trainer import Progress
 from circulant.training.settings.model import ModelSettings
@@ -82,7 +82,7 @@ def find_rate(model: nn.Module, data: Given, *, loss: str | Loss | None = None,
     for rate in rates:
         copy = clone(model)
         try:
-            score = fit(copy, held, task=task, epochs=epochs, lr=rate, batch=batch, seed=seed)[-1][task.metric]
+            score = scored(fit(copy, held, task=task, epochs=epochs, lr=rate, batch=batch, seed=seed)[-1], task.metric)
         except NotFinite:
             tried.append(Tried(rate, None, None))
         else:

@@ -1,10 +1,10 @@
 """The training loop of one phase. It knows no model: only batches, a task, and what is added to the gradients."""
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import torch
 from torch import Tensor, nn
@@ -25,9 +25,27 @@ from circulant.training.task.loaded import Loaded, part_of
 from circulant.training.task.samples import Given, Samples, samples
 from circulant.training.task.task import Loss, Task, task_of
 
-__all__ = ["Fit", "Metrics", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward"]
+__all__ = ["Fit", "Metrics", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward",
+           "scored"]
 
-Metrics = dict[str, Any]
+class Metrics(TypedDict, total=False):
+    """Figures of an epoch, as a history has them; the task's metric stands under its own name, see `scored`."""
+
+    phase: str
+    epoch: int
+    loss: float
+    sent: int
+    rho: float
+    primal: float
+    dual: float
+    matrices: dict[str, dict[str, float]]
+    expected_cost: float
+    paths: dict[str, dict[int, float]]
+
+
+def scored(metrics: Metrics, metric: str) -> float | None:
+    """The metric of an epoch on the test set; None where it was not measured."""
+    return cast("Mapping[str, float]", metrics).get(metric)
 
 SMALL = 200_000
 """Parameters below which one thread trains a model."""
@@ -135,7 +153,8 @@ class Fit:
         if measured:
             if self._average is not None and self.epoch == recipe.epochs:
                 self._average.measure_batches(self._part.batches(recipe.batch))
-            metrics[self._task.metric] = evaluate(self.outcome, self._data, task=self._task, team=team)
+            score = evaluate(self.outcome, self._data, task=self._task, team=team)
+            metrics = cast(Metrics, {**metrics, self._task.metric: score})
         return metrics
 
     @property

@@ -64,7 +64,8 @@ class Muon(optim.Optimizer):
         for parameter, layout in zip(turned["params"], turned["layouts"], strict=True):
             if parameter.grad is not None:
                 self._turn(parameter, layout, turned["lr"], turned["weight_decay"])
-        self._adam([parameter for parameter in rest["params"] if parameter.grad is not None], rest)
+        self._adam([parameter for parameter in rest["params"] if parameter.grad is not None],
+                   rest["lr"], rest["weight_decay"])
         return loss
 
     def _turn(self, weight: Tensor, layout: Layout, lr: float, weight_decay: float) -> None:
@@ -80,7 +81,7 @@ class Muon(optim.Optimizer):
             turned = turned * state["counts"]
         weight.mul_(1 - lr * weight_decay).sub_(turned, alpha=lr * 0.2 * math.sqrt(max(p, q) * k))
 
-    def _adam(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+    def _adam(self, parameters: list[Tensor], lr: float, weight_decay: float) -> None:
         for parameter in parameters:
             if not (state := self.state[parameter]):
                 state.update(step=torch.tensor(0.0), exp_avg=torch.zeros_like(parameter),
@@ -91,7 +92,7 @@ class Muon(optim.Optimizer):
         if parameters:
             adam(parameters, gradients, averages, exp_avg_sqs=squares, max_exp_avg_sqs=[], state_steps=steps,
                  decoupled_weight_decay=True, amsgrad=False,
-                 beta1=0.9, beta2=0.999, lr=group["lr"], weight_decay=group["weight_decay"], eps=1e-8, maximize=False)
+                 beta1=0.9, beta2=0.999, lr=lr, weight_decay=weight_decay, eps=1e-8, maximize=False)
 
 
 def orthonormal(first: Tensor) -> Tensor:

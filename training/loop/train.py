@@ -60,7 +60,7 @@ class Trained:
     settings: TrainingSettings
     dense: dict[str, Tensor]
     model: nn.Module
-    history: list[dict[str, Any]]
+    history: list[Metrics]
     metric: str
     higher_is_better: bool
     scores: dict[str, float]
@@ -108,7 +108,7 @@ class TrainingResult:
     """
 
     model: nn.Module
-    history: list[dict[str, Any]]
+    history: list[Metrics]
     scores: dict[str, float]
     task: Task
     data: Samples

@@ -27,7 +27,7 @@ from circulant.training.loop.checkpoint import Checkpoint
 from circulant.training.loop.communication import Channel
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
-from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate
+from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate, scored
 from circulant.training.loop.notes import chance, notes, tied
 from circulant.training.loop.runtime import ALONE, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
@@ -83,7 +83,7 @@ class Trainer:
         self.dense: dict[str, Tensor] = {name: value.clone() for name, value in (dense or {}).items()}
         self.scores: dict[str, float] = {}
         self.notes: list[str] = []
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Metrics] = []
         self.earlier, self._began = (0.0, 0.0), _clocks()
         self._model, self._fresh = model, clone(model) if "direct" in phases else model
         if dense is not None:
@@ -242,7 +242,7 @@ class Trainer:
                   run=self._run)
         if state is not None:
             self._model.load_state_dict(state["model"])
-            self._known = self.history[-1].get(self._task.metric)
+            self._known = scored(self.history[-1], self._task.metric)
             fit.load_state_dict(state["fit"])
             best.load_state_dict(state.get("best"))
             if admm is not None:
@@ -256,7 +256,7 @@ class Trainer:
                 metrics = fit.run_epoch(measured=(fit.epoch + 1) % s.evaluate_epochs == 0 or fit.epoch + 1 == epochs)
             except Refusal as refusal:
                 raise self._kept(refusal) from None
-            self._known = metrics.get(self._task.metric)
+            self._known = scored(metrics, self._task.metric)
             best.see(fit.outcome, fit.epoch, self._known)
             if admm is not None and fit.epoch % s.admm_interval == 0:
                 metrics |= _updated(admm)

@@ -1,11 +1,12 @@
 """The models that an experiment names, shipped ones and those of a user's file."""
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
+from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 from circulant.training.models import python
 from circulant.training.models.causal import BODIES, StepsClassifier
@@ -15,7 +16,7 @@ from circulant.training.settings.model import ModelSettings
 
 __all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build", "described"]
 
-def described(settings: ModelSettings) -> dict[str, Any]:
+def described(settings: ModelSettings) -> Document:
     """The settings as a dictionary; of a user's file, what it holds stands for where it lies."""
     return asdict(settings) | ({"path": python.identity(settings)} if settings.kind == "python" else {})
 

@@ -30,10 +30,9 @@ def recurrent(cell: str, inputs: int, hidden: int, *, layers: int = 1, projectio
         raise Refusal(f"Peepholes and a projection must be asked of an 'lstm', not of a {cell!r}; leave them out")
     if projection >= hidden:
         raise Refusal(f"A projection must be below the {hidden} hidden units, not {projection}; choose 0 for none")
-    options: dict[str, Any] = {"proj_size": projection} if projection else {}
-    options["dropout"] = dropout if layers > 1 else 0.0
-    kind = PeepholeLstm if peephole else CELLS[cell]
-    return kind(inputs, hidden, num_layers=layers, batch_first=True, bidirectional=bidirectional, **options)
+    kind: Callable[..., nn.Module] = PeepholeLstm if peephole else CELLS[cell]
+    return kind(inputs, hidden, num_layers=layers, batch_first=True, bidirectional=bidirectional,
+                dropout=dropout if layers > 1 else 0.0, **({"proj_size": projection} if projection else {}))
 
 
 class _Sequences(nn.Module):

@@ -134,25 +134,25 @@ def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     weight = _constant(graph, node, 1) if node.op == "Conv" else np.zeros(0)  # (outputs, inputs / groups, …)
     kernel = weight.shape[2:] if node.op == "Conv" else tuple(options["kernel_shape"])
     pads, causal = _pads(graph, node, kernel)
-    more: dict[str, Any] = {"stride": tuple(options.get("strides", [1] * rank)), "padding": (0,) if causal else pads}
+    stride = tuple(options.get("strides", [1] * rank))
     if node.op == "Conv":
         bias = _constant(graph, node, 2) if len(node.inputs) > 2 and node.inputs[2] else np.zeros(len(weight))
         groups = int(options.get("group", 1))
         kind: Any = {1: nn.Conv1d, 2: nn.Conv2d}[rank]
-        module = _filled(kind(weight.shape[1] * groups, len(weight), kernel, dilation=dilation, groups=groups, **more),
-                         weight=weight, bias=bias)
+        module = _filled(kind(weight.shape[1] * groups, len(weight), kernel, stride, (0,) if causal else pads, dilation,
+                              groups), weight=weight, bias=bias)
         set_grids(module, grids(graph, node, {1: {"weight": weight}}))
         return nn.Sequential(nn.ConstantPad1d((pads[0], 0), 0.0), module) if causal else module
     if any(2 * pad > size for pad, size in zip(pads, kernel, strict=True)):
         raise node.refused(f"its padding must be at most half of its windows {list(kernel)}, not {list(pads)}; pad "
                            "less")
     if node.op == "MaxPool":
-        pool: nn.Module = getattr(nn, f"MaxPool{rank}d")(kernel, dilation=dilation, **more)
+        pool: nn.Module = getattr(nn, f"MaxPool{rank}d")(kernel, stride, pads, dilation)
         return pool
     if set(dilation) != {1}:
         raise node.refused(f"dilations={list(dilation)} of an average are not supported; let windows have no gaps")
     counts = bool(options.get("count_include_pad", 0)) or not any(pads)
-    mean: nn.Module = getattr(nn, f"AvgPool{rank}d")(kernel, count_include_pad=counts, **more)
+    mean: nn.Module = getattr(nn, f"AvgPool{rank}d")(kernel, stride, pads, count_include_pad=counts)
     return mean
 
 

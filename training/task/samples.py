@@ -90,24 +90,20 @@ def _in_memory(parts: Sequence[tuple[NDArray[Any], ...]], task: str | None, seed
     if len(parts) == 1:
         parts = _divided(parts[0], seed)
     task = task or kind_of(*parts[0][:2])
-    fields: dict[str, Any] = {}
-    for name, (x, y, *lengths) in zip(PARTS, parts, strict=True):
-        with np.errstate(over="ignore"):  # What float32 cannot hold becomes infinity, which Dataset refuses.
-            fields |= {f"{name}_x": np.ascontiguousarray(x, np.float32), f"{name}_y": converted(task, y)}
-        if lengths:
-            fields[f"{name}_lengths"] = lengths[0].astype(np.int64)
-    return Dataset("arrays", task=task, classes=_classes(fields) if task == "classification" else 0, **fields)
+    with np.errstate(over="ignore"):  # What float32 cannot hold becomes infinity, which Dataset refuses.
+        (train_x, train_y, train_lengths), (test_x, test_y, test_lengths) = (
+            (np.ascontiguousarray(x, np.float32), converted(task, y), lengths[0].astype(np.int64) if lengths else None)
+            for x, y, *lengths in parts)
+    classes = max(_classes(train_y, train_lengths), _classes(test_y, test_lengths)) if task == "classification" else 0
+    return Dataset("arrays", train_x, train_y, test_x, test_y, task=task, classes=classes, train_lengths=train_lengths,
+                   test_lengths=test_lengths)
 
 
-def _classes(fields: dict[str, Any]) -> int:
-    """One more than the greatest class of both parts, padding apart."""
-    found = 1
-    for name in PARTS:
-        y, lengths = fields[f"{name}_y"], fields.get(f"{name}_lengths")
-        if y.ndim == 2 and lengths is not None:
-            y = y[np.arange(y.shape[1]) < lengths[:, None]]
-        found = max(found, int(y.max(initial=0)) + 1)
-    return found
+def _classes(y: NDArray[Any], lengths: NDArray[np.int64] | None) -> int:
+    """One more than the greatest class, padding apart."""
+    if y.ndim == 2 and lengths is not None:
+        y = y[np.arange(y.shape[1]) < lengths[:, None]]
+    return max(0, int(y.max(initial=0))) + 1
 
 
 def _divided(part: tuple[NDArray[Any], ...], seed: int) -> list[tuple[NDArray[Any], ...]]:

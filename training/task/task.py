@@ -263,13 +263,10 @@ def task_of(data: Dataset | Loaded, *, loss: str | Loss | None = None, metric: s
             raise Refusal(f"A data set of sequences of symbols must be trained with the loss of CTC, not with {other}; "
                           "leave it out")
         return Ctc(data.classes)
-    common: dict[str, Any] = {"per_step": data.per_step, "loss": loss, "metric": metric,
-                              "higher_is_better": higher_is_better}
-    if data.task == "classification":
-        return Classification(data.classes, smoothing=smoothing, **common)
-    if smoothing:
+    if smoothing and data.task != "classification":
         raise Refusal(f"Label smoothing must be of a classification, not {smoothing:g} of a {data.task}; leave it out")
-    return SUPERVISED[data.task](data.classes, **common)
+    kind = partial(Classification, smoothing=smoothing) if data.task == "classification" else SUPERVISED[data.task]
+    return kind(data.classes, per_step=data.per_step, loss=loss, metric=metric, higher_is_better=higher_is_better)
 
 
 def _full(outputs: Tensor) -> Tensor:
