@@ -1,9 +1,8 @@
 """Networks over images from torch to Verilator: accuracy of the integers, cycles of an image, how busy the array is."""
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,27 +20,27 @@ from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
 from circulant.training import assign
 from circulant.training.blocks.constraint import initialise
-from circulant.training.models.models import ModelSettings, build
+from circulant.training.models.models import build
+from circulant.training.settings import DataSettings, ModelSettings
 
 __all__ = ["MODELS", "Case", "measure"]
 
 @dataclass(frozen=True)
 class Case:
-    """A training for when no run folder is given: a model of `ModelSettings`, its data, and its block sizes."""
+    """A training for when no run folder is given: its model, its data, and its block sizes."""
 
-    settings: dict[str, Any]
-    data: dict[str, Any]
+    settings: ModelSettings
+    data: DataSettings
     blocks: int | dict[str, int]
 
 
 MODELS = {
-    "lenet5": Case({"kind": "lenet5"}, {"name": "mnist"}, {"conv2": 8, "fc1": 8, "fc2": 8}),
-    "mnist-mlp": Case({"kind": "mlp", "widths": (1024, 512), "dense": ("last",)}, {"name": "mnist", "layout": "flat"},
+    "lenet5": Case(ModelSettings("lenet5"), DataSettings("mnist"), {"conv2": 8, "fc1": 8, "fc2": 8}),
+    "mnist-mlp": Case(ModelSettings("mlp", widths=(1024, 512), dense=("last",)), DataSettings("mnist", layout="flat"),
                       16),
-    "cifar10": Case({"kind": "cnn", "dense": ("first", "last")}, {"name": "cifar10", "normalise": "train"}, 8),
-    "vgg": Case({"kind": "vgg", "dense": ("first", "last")}, {"name": "cifar10", "normalise": "train"}, 8),
-    "resnet8": Case({"kind": "resnet8", "dense": ("first", "last")}, {"name": "cifar10", "normalise": "train"}, 8),
-    "crnn": Case({"kind": "crnn", "hidden": 64, "dense": ("first", "last")}, {"name": "fsdd", "steps": 80}, 8),
+    **{name: Case(ModelSettings(kind, dense=("first", "last")), DataSettings("cifar10", normalise="train"), 8)
+       for name, kind in (("cifar10", "cnn"), ("vgg", "vgg"), ("resnet8", "resnet8"))},
+    "crnn": Case(ModelSettings("crnn", hidden=64, dense=("first", "last")), DataSettings("fsdd", steps=80), 8),
 }
 
 CLOCK = 200e6
@@ -74,8 +73,7 @@ def _some(count: int, size: int, seed: int) -> np.ndarray:
 def _made(case: Case, model: str, epochs: int, subset: int, calibration: int, weights: str | None, tested: int,
           seed: int) -> tuple[Network, Vectors, np.ndarray]:
     """A golden network after a short training, its test vectors, and the classes of these."""
-    data = training.load_data(**case.data)
-    settings = ModelSettings(**case.settings)
+    data, settings = training.load_data(**asdict(case.data)), case.settings
     network = build(settings, data.train_x.shape[1:], int(data.train_y.max()) + 1, seed=seed)
     network = initialise(network, assign(network, case.blocks, settings.dense))
     if weights is None:

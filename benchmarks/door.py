@@ -21,7 +21,8 @@ from circulant.sim.refusal import Refusal
 from circulant.training import export, from_onnx
 from circulant.training.conversion import reference
 
-__all__ = ["KINDS", "OUTCOMES", "Case", "Outcome", "converted_cases", "imported", "judged", "measure", "node_cases"]
+__all__ = ["KINDS", "OUTCOMES", "Case", "Outcome", "converted_cases", "imported", "judged", "measure", "node_cases",
+           "table"]
 
 KINDS = ("Add", "AveragePool", "BatchNormalization", "Celu", "Clip", "Concat", "Conv", "DequantizeLinear", "Div",
          "Dropout", "Elu", "Expand", "Flatten", "GRU", "Gather", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool",
@@ -62,9 +63,9 @@ class Outcome:
     reason: str = ""
 
 
-def measure(note: Callable[[str], None]) -> dict[str, Any]:
-    """The figures, each outcome noted."""
-    found: dict[str, Any] = {"benchmark": "door"}
+def measure(note: Callable[[str], None]) -> dict[str, dict[str, int]]:
+    """How many cases of each title had each outcome, each of them noted."""
+    found = dict[str, dict[str, int]]()
     for title, cases in (("onnx_node", node_cases()), ("onnx_converted", converted_cases())):
         outcomes = [judged(case) for case in cases]
         for each in outcomes:
@@ -72,9 +73,13 @@ def measure(note: Callable[[str], None]) -> dict[str, Any]:
         counts = Counter(each.outcome for each in outcomes)
         found[title] = {outcome: counts[outcome] for outcome in OUTCOMES}
     found["torch"] = torch_programs.counted(torch_programs.PROGRAMS, note)
-    found["table"] = {title: ", ".join(f"{count} {outcome}" for outcome, count in counted.items())
-                      for title, counted in found.items() if title != "benchmark"}
     return found
+
+
+def table(found: dict[str, dict[str, int]]) -> dict[str, str]:
+    """The figures in words."""
+    return {title: ", ".join(f"{count} {outcome}" for outcome, count in counted.items())
+            for title, counted in found.items()}
 
 
 def node_cases() -> Iterator[Case]:

@@ -1,11 +1,11 @@
 """Wrong bits in memories: circuits beside the golden model, accuracy by bit error rate and block size, training."""
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from circulant.run import steps
 from circulant.run.run_folder import STEPS, Run
 from circulant.run.sizing import options
 from circulant.sim.arith.codes import Code
-from circulant.sim.document import Document
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.golden.network import Network
 
@@ -247,7 +246,7 @@ def _row(curve: Curve) -> str:
     return f"{100 * found['score']:.1f} %, {curve.bits:,} bits; {'; '.join(rates)}{one}"
 
 
-def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Document:
+def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Mapping[str, object]:
     """The figures of docs/faults.md.
 
     Parameters:
@@ -256,19 +255,19 @@ def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Document:
             "multipliers".
         show: progress, under the names of the run folders.
     """
-    bench, table, found = _Bench(show), dict[str, str](), dict[str, Any]()
+    bench, table, found = _Bench(show), dict[str, str](), dict[str, object]()
     if "blocks" in parts:
         curves = {k: bench.curve(bench.of(k), singles=SINGLES) for k in BLOCKS}
         found["blocks"] = {k: each._asdict() for k, each in curves.items()}
         table |= {f"k = {k}": _row(each) for k, each in curves.items()}
     if "columns" in parts:
-        found["columns"] = {k: bench.columns(k) for k in BLOCKS}
+        found["columns"] = columns = {k: bench.columns(k) for k in BLOCKS}
         table |= {f"k = {k}, one flip of {what}": (
             f"{100 * each['none']:.1f} % without; mean {100 * each['mean']:.2f}, worst {100 * each['least']:.1f} %; "
             f"{each['costly']:.1%} cost a point or more")
-            for k, both in found["columns"].items() for what, each in both.items()}
+            for k, both in columns.items() for what, each in both.items()}
     if "noise" in parts:
-        found["noise"] = {}
+        found["noise"] = noise = dict[str, object]()
         for data in TAUGHT:
             taught, (folder, experiment, _, epochs, _) = bench.taught(data), TAUGHT[data]
             plain = bench.curve(bench.made(folder, (EIGHT,), experiment=experiment))
@@ -276,7 +275,7 @@ def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Document:
             for rate, (way, run) in taught.items():
                 hard = bench.curve(run)
                 mean = next(row["mean"] for row in hard.accuracy["rates"] if row["rate"] == rate)
-                found["noise"][f"{data} {rate:g}"] = {"way": way._asdict(), **hard._asdict()}
+                noise[f"{data} {rate:g}"] = {"way": way._asdict(), **hard._asdict()}
                 table[f"{data}, k = 8, trained against {rate:g}"] = (
                     f"{100 * (plain.accuracy['score'] - mean):.1f} points lost at {rate:g}; {_row(hard)}; {way}, "
                     f"{epochs} epochs")
@@ -310,19 +309,20 @@ def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Document:
         found["registers"] = turned._asdict()
         table |= {f"digits-gru: {what}": said for what, said in figures.registers(turned, CONFIDENCE).items()}
     if "circuits" in parts:
-        plan, found["circuits"] = Plan(memories=("weights", "bias"), rates=(1e-3, 1e-2)), {}
+        plan = Plan(memories=("weights", "bias"), rates=(1e-3, 1e-2))
+        found["circuits"] = circuits = dict[str, object]()
         for n, (name, overrides) in enumerate(DESIGNS.items()):
             count = (runs + n) // len(DESIGNS)
             run = bench.made(name, overrides, generates=True)
             result = _kept(run, f"circuits-{count}", Simulated, partial(played, run, plan, count, 100,
                                                                           show=bench.told(run)))
-            found["circuits"][name] = result._asdict()
+            circuits[name] = result._asdict()
             table[f"{name}: runs equal to golden"] = f"{result.equal} of {result.runs}"
             table[f"{name}: one wrong bit in a program or table"] = ", ".join(
                 f"{count} {end}" for end, count in result.ends.items())
     if "multipliers" in parts:
-        found["multipliers"] = {name: bench.multiplied(name) for name in MULTIPLIERS}
+        found["multipliers"] = multipliers = {name: bench.multiplied(name) for name in MULTIPLIERS}
         table |= {f"{name} products": (
             f"{100 * each['plain']:.1f} %, trained through them {100 * each['tuned']:.1f} %; {each['luts']:,} look-up "
-            f"tables, {each['dsps']} DSP blocks") for name, each in found["multipliers"].items()}
+            f"tables, {each['dsps']} DSP blocks") for name, each in multipliers.items()}
     return {"benchmark": "faults", "table": table, **found}

@@ -18,7 +18,6 @@ from circulant.hw.array.plans import sharings
 from circulant.hw.design import Design
 from circulant.sim.cosim import SimulationError, verify
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
@@ -112,16 +111,16 @@ def draw(seed: int) -> Drawn:
         sizes = rng.choice(BLOCKS, len(cells) + 1) if rng.random() < 0.5 else [rng.choice(BLOCKS)] * (len(cells) + 1)
         inputs, streams = int(rng.integers(1, 12)), int(rng.integers(2, 4)) if kind == 5 else 1
         layers = recurrent_layers(rng, inputs, cells, [int(k) for k in sizes])
-        widths: dict[str, Any] = {
-            "weight_bits": int(rng.integers(2, 9)), "weight_scale": str(rng.choice(("matrix", "row"))),
-            "activation_bits": int(rng.integers(8, 15))}
+        weights, scale, activations = (
+            int(rng.integers(2, 9)), str(rng.choice(("matrix", "row"))), int(rng.integers(8, 15)))
         objective = OBJECTIVES[seed % len(OBJECTIVES)]
         options = {"objective": "area" if kind == 7 and objective == "latency" else objective,
                    "levels": 4 + seed % 6, "multipliers": int(rng.choice([8, 40, 120])), "streams": streams,
                    "reloadable": kind == 3, "max_steps": SHORT if kind == 7 else STEPS}
         x = rng.normal(0, 1, (3 * streams, SHORT if kind == 7 else STEPS, inputs))
         try:
-            return Drawn(quantize(Model.chain(f"paces_{seed}", inputs, True, layers), x, **widths), x, options)
+            return Drawn(quantize(Model.chain(f"paces_{seed}", inputs, True, layers), x, weight_bits=weights,
+                                  weight_scale=scale, activation_bits=activations), x, options)
         except Refusal:
             continue
 
@@ -169,10 +168,6 @@ def trial(seed: int) -> Trial:
                  arrays="shared" if sharings(design.plans) else "own", planned=said, estimated=about, measured=measured)
 
 
-def _told(seed: int) -> Document:
-    return asdict(trial(seed))
-
-
 def measure(*, count: int, first: int = 0, kept: Path | None = KEPT,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Networks of the seeds from ``first`` on: counts, what was compared, and what differs.
@@ -181,15 +176,15 @@ def measure(*, count: int, first: int = 0, kept: Path | None = KEPT,
         kept: file of the outcomes so far; None keeps nothing.
         note: told each outcome.
     """
-    record, found = Record(kept), []
+    record, found = Record(kept, Trial), []
     for seed in range(first, first + count):
-        found.append(record.get(str(seed), partial(_told, seed), lambda each: each["outcome"] in RIGHT))
-        note(f"{seed}: {found[-1]['outcome']} {found[-1]['reason']}: {found[-1]['title']}")
-    counts = Counter(each["outcome"] for each in found)
-    compared = Counter(name for each in found for name in each["planned"] or {})
-    arrays = Counter(each["arrays"] for each in found)
+        found.append(record.get(str(seed), partial(trial, seed), lambda each: each.outcome in RIGHT))
+        note(f"{seed}: {found[-1].outcome} {found[-1].reason}: {found[-1].title}")
+    counts = Counter(each.outcome for each in found)
+    compared = Counter(name for each in found for name in each.planned or {})
+    arrays = Counter(each.arrays for each in found)
     return {"networks": count, **{name: counts[name] for name in ("equal", "different", "refused", "failed")},
             "shared": arrays["shared"], "compared": dict(compared), "estimates_off": max(
-                [abs(cycles / each["measured"][name] - 1) for each in found
-                 for name, cycles in (each["estimated"] or {}).items()], default=0.0),
-            "faults": [each for each in found if each["outcome"] not in RIGHT]}
+                [abs(cycles / (each.measured or {})[name] - 1) for each in found
+                 for name, cycles in (each.estimated or {}).items()], default=0.0),
+            "faults": [asdict(each) for each in found if each.outcome not in RIGHT]}

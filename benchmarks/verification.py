@@ -10,7 +10,7 @@ from benchmarks import fuzz, mutation, networks, soak
 from benchmarks.designs import DESIGNS, network
 from benchmarks.formal import shapes
 from benchmarks.formal.addresses import LOADED, written
-from benchmarks.formal.check import prove
+from benchmarks.formal.check import Proof, prove
 from benchmarks.resume import PROOFS, Record
 from circulant.hw import generate
 from circulant.sim.cosim.manifest import Manifest
@@ -31,10 +31,10 @@ def proofs(note: Callable[[str], None] = lambda text: None, *, seconds: float = 
         AssertionError: when a property breaks.
     """
     explore = import_module("tests.hw.prove").explore  # The units under proof are those of the tests.
-    record = Record(PROOFS)
+    record, kept = Record(PROOFS, Proof), Record[dict[str, bool]](PROOFS, dict)
     found = shapes.proofs(shapes.recorded(), seconds=seconds, record=record, note=note)
     for name in mutation.DESIGNS:
-        found |= _addresses(name, record, note)
+        found |= _addresses(name, kept, note)
     for name, make in import_module("tests.hw.test_stream_proofs").UNITS.items():
         proof = explore(make())
         assert proof.broken is None, f"{name}: {proof.broken}"
@@ -48,7 +48,7 @@ def proofs(note: Callable[[str], None] = lambda text: None, *, seconds: float = 
     return found
 
 
-def _addresses(name: str, record: Record, note: Callable[[str], None]) -> dict[str, str | int]:
+def _addresses(name: str, record: Record[dict[str, bool]], note: Callable[[str], None]) -> dict[str, str | int]:
     """By memory of a design "induction" where no word beyond the last one is written, else 0: see
     `benchmarks.formal.addresses`."""
     with tempfile.TemporaryDirectory(prefix="circulant-addresses-") as temporary:

@@ -32,10 +32,9 @@ def _fuzz(path: str | None, **options: Any) -> None:
 @as_json
 def _door(path: str | None) -> None:
     """Tests of the onnx package, and torch programs in other words: each right, within its bound, or refused."""
-    figures = door.measure(note)
-    show(figures, path)
-    titles = ("onnx_node", "onnx_converted", "torch")
-    if any(figures[title][fault] for title in titles for fault in ("wrong", "tracebacks")):
+    found = door.measure(note)
+    show({"benchmark": "door", **found, "table": door.table(found)}, path)
+    if any(counted[fault] for counted in found.values() for fault in ("wrong", "tracebacks")):
         raise SystemExit(1)
 
 

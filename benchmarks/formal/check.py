@@ -7,7 +7,7 @@ import hashlib
 import re
 import subprocess
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def abc(commands: str, folder: Path, seconds: float) -> str:
     return done.stdout
 
 
-def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 40, record: Record | None = None
+def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 40, record: Record[Proof] | None = None
           ) -> Proof:
     """Prove all properties of a component at once; where that takes too long, for so many cycles.
 
@@ -68,8 +68,7 @@ def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 4
     """
     text = rtlil.convert(component, name="top", emit_src=False)
     key = hashlib.sha256(f"{seconds:g} {cycles} {text}".encode()).hexdigest()
-    return Proof(**(record or Record(None)).get(key, lambda: asdict(_proved(text, type(component).__name__, seconds,
-                                                                             cycles))))
+    return (record or Record(None, Proof)).get(key, lambda: _proved(text, type(component).__name__, seconds, cycles))
 
 
 def _proved(text: str, name: str, seconds: float, cycles: int) -> Proof:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any
+
+from circulant.boards.yosys_json import Module
 
 __all__ = ["CHOICE", "Box", "Gate", "Memory", "Netlist", "netlist", "sides"]
 
@@ -127,7 +128,7 @@ def netlist(text: str, top: str, *, language: str = "verilog -sv", images: Seque
     return _read(design)
 
 
-def _read(design: dict[str, Any]) -> Netlist:
+def _read(design: Module) -> Netlist:
     def nets(bits: Sequence[int | str]) -> tuple[Bit, ...]:
         return tuple(bit + 2 if isinstance(bit, int) else int(bit == "1") for bit in bits)  # "x" is as good as 0.
 

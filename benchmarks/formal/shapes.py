@@ -11,7 +11,7 @@ from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from benchmarks.designs import DESIGNS, network
-from benchmarks.formal.check import prove
+from benchmarks.formal.check import Proof, prove
 from benchmarks.resume import Record
 from circulant.hw import generate
 from circulant.hw.stream.pipeline import Queue
@@ -133,7 +133,7 @@ def component(unit: str, shape: list[int | None]) -> wiring.Component:
     return made
 
 
-def proofs(shapes: Shapes, *, seconds: float = 60.0, record: Record | None = None,
+def proofs(shapes: Shapes, *, seconds: float = 60.0, record: Record[Proof] | None = None,
            note: Callable[[str], None] = lambda text: None) -> dict[str, str | int]:
     """By unit and shape "induction", or the cycles from the start that were looked at.
 

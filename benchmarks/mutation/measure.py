@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from benchmarks.mutation.play import Checker, Images, Verdict
 from benchmarks.mutation.prover import available
 from benchmarks.mutation.subject import Flipped, Subject, stimuli
 from benchmarks.resume import MUTANTS, Record
-from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 
 __all__ = ["DESIGNS", "measure", "of_design"]
@@ -70,7 +69,7 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
         planted = mutants(subject.verilog, count - in_memory, seed)
         flipped = [Flipped.drawn(subject.manifest, rng) for _ in range(in_memory)]
         text = schemata(subject.verilog, planted, subject.manifest.top)
-        record = Record(folder / f"{made.name}-{subject.hash(text)}.jsonl" if folder else None)
+        record = Record(folder / f"{made.name}-{subject.hash(text)}.jsonl" if folder else None, Verdict)
         played = stimuli()
         with closing(_Lazy(partial(subject.checker, text))) as lazy:
             places: list[tuple[Mutant | Flipped, int, Images]] = [
@@ -80,14 +79,14 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
             for n, (each, number, images) in enumerate(places, 1):
                 name = f"{n}: {each}"
                 verdicts.append(record.get(name, partial(lazy.verdict, number, images, record[name], played),
-                                           lambda found: found["caught"] or found.get("stimuli") == played))
-                if not verdicts[-1]["caught"]:
-                    note(f"survived: {each}; its value {'differs' if verdicts[-1]['infected'] else 'never differs'}")
-        by = Counter(each["caught"] for each in verdicts if each["caught"])
+                                           lambda found: bool(found.caught) or found.stimuli == played))
+                if not verdicts[-1].caught:
+                    note(f"survived: {each}; its value {'differs' if verdicts[-1].infected else 'never differs'}")
+        by = Counter(each.caught for each in verdicts if each.caught)
         rows = list(zip([each for each, _, _ in places], verdicts, strict=True))
-        left = [(each, verdict["infected"]) for each, verdict in rows if not verdict["caught"]]
+        left = [(each, verdict.infected) for each, verdict in rows if not verdict.caught]
         proofs = subject.proofs([each for each, _ in left], planted, folder, note, tried=prove and available())
-        found = [each for each, verdict in rows if verdict["caught"]]
+        found = [each for each, verdict in rows if verdict.caught]
         some = [found[n] for n in np.random.default_rng(seed).permutation(len(found))[:offered]] if available() else []
         wrong = [name for name, said in subject.proofs(some, planted, folder, note).items() if said["proved"]]
     how = Counter(said["proved"].split(",")[0] for each, _ in left if (said := proofs[str(each)])["proved"])
@@ -96,7 +95,7 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
                  for each, infected in left if not proofs[str(each)]["proved"]]
     return {"planted": len(rows), "caught": sum(by.values()), "equivalent": len(left) - len(survivors),
             "caught_by": dict(by), "proved_by": dict(how),
-            "caught_of": dict(Counter(_kind(each) for each, verdict in rows if verdict["caught"])),
+            "caught_of": dict(Counter(_kind(each) for each, verdict in rows if verdict.caught)),
             "planted_of": dict(Counter(_kind(each) for each, _ in rows)), "survivors": survivors,
             "offered": len(some), "offered_and_proved": wrong, "seconds": time.perf_counter() - start}
 
@@ -111,9 +110,9 @@ class _Lazy:
     def made(self) -> Checker:
         return self._make()
 
-    def verdict(self, number: int, images: Images, before: dict[str, Any], stimuli: str) -> Document:
-        survived = Verdict("", infected=before.get("infected", False), survived=tuple(before.get("survived", ())))
-        return asdict(self.made.verdict(number, images, survived)) | {"stimuli": stimuli}
+    def verdict(self, number: int, images: Images, before: Verdict | None, stimuli: str) -> Verdict:
+        survived = Verdict("", infected=before.infected, survived=tuple(before.survived)) if before else Verdict("")
+        return replace(self.made.verdict(number, images, survived), stimuli=stimuli)
 
     def close(self) -> None:
         if "made" in vars(self):

@@ -51,12 +51,14 @@ class Verdict:
         why: the rule or the first word.
         infected: whether its value was ever another one than the circuit's; known where nothing caught it.
         survived: what was played, by keys of `Checker`; known where nothing caught it.
+        stimuli: the hash of what it was played with.
     """
 
     caught: str
     why: str = ""
     infected: bool = False
     survived: tuple[str, ...] = ()
+    stimuli: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,7 @@ class Subject:
                        session=self._session if self.manifest.configuration else None)
 
     def proofs(self, left: Sequence[Mutant | Flipped], planted: Sequence[Mutant], folder: Path | None,
-               note: Callable[[str], None], *, tried: bool = True) -> dict[str, dict[str, Any]]:
+               note: Callable[[str], None], *, tried: bool = True) -> dict[str, dict[str, str]]:
         """How each mutant was proved equivalent, or why not.
 
         Parameters:
@@ -115,7 +115,7 @@ class Subject:
             tried: whether a proof is tried that the record does not have.
         """
         key = f"{self._made.name}-{self.hash(selected(self.verilog, planted))}"
-        record = Record(folder / f"{key}-proofs.jsonl" if folder else None)
+        record: Record[dict[str, str]] = Record(folder / f"{key}-proofs.jsonl" if folder else None, dict)
         prover = cache(lambda: Prover(self.manifest, self.verilog, planted))
         images = {path.name: path.read_text() for path in self.manifest.images}
         found = {}

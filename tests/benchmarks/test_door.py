@@ -91,5 +91,5 @@ def test_the_figures_are_of_nodes_files_and_torch_programs(cases, monkeypatch):
     assert found["onnx_node"] == {"right": 1, "refused": 1, "wrong": 0, "tracebacks": 0}
     assert found["onnx_converted"] == {"right": 1, "refused": 0, "wrong": 0, "tracebacks": 0}
     assert found["torch"] == {"programs": 2, "right": 1, "refused": 1, "wrong": 0, "tracebacks": 0}
-    assert found["table"]["torch"] == "2 programs, 1 right, 1 refused, 0 wrong, 0 tracebacks"
+    assert door.table(found)["torch"] == "2 programs, 1 right, 1 refused, 0 wrong, 0 tracebacks"
     assert len(said) == 5 and any(each.startswith("kept_cell: refused (") for each in said)

@@ -103,7 +103,7 @@ def test_what_was_right_is_not_played_again(quick, monkeypatch, tmp_path: Path):
     assert (found["equal"], found["different"], len(found["faults"])) == (0, 2, 2)
     monkeypatch.setattr(Played, "mismatches", 0)
     assert measure(count=2, kept=kept)["equal"] == 2
-    monkeypatch.setattr(paces, "trial", None)
+    monkeypatch.setattr(paces, "trial", lambda seed: pytest.fail("it is kept"))
     again = measure(count=2, kept=kept)
     assert (again["equal"], again["faults"]) == (2, [])
     assert said[0].startswith("0: different 1 words differ: ")

@@ -34,24 +34,24 @@ def test_a_record_goes_on_where_it_stopped(tmp_path):
         asked.append(name)
         return {"caught": name}
 
-    record = Record(path)
+    record = Record(path, dict)
     assert [record.get(name, lambda name=name: find(name)) for name in "aba"] == [
         {"caught": "a"}, {"caught": "b"}, {"caught": "a"}]
     path.write_text(path.read_text() + json.dumps({"c": {"caught": "c"}})[:9])  # It was killed while it wrote.
-    again = Record(path)
+    again = Record(path, dict)
     assert [again.get(name, lambda name=name: find(name))["caught"] for name in "bcd"] == ["b", "c", "d"]
     assert asked == ["a", "b", "c", "d"]
-    assert len(Record(path)) == 4
+    assert len(Record(path, dict)) == 4
 
 
 def test_a_result_that_holds_no_more_is_found_again(tmp_path):
-    record = Record(tmp_path / "x.jsonl")
-    assert record["a"] == {}
+    record = Record(tmp_path / "x.jsonl", dict)
+    assert record["a"] is None
     for stimuli, found in (("few", "few"), ("few", "few"), ("many", "many")):
         record.get("a", lambda stimuli=stimuli: {"stimuli": stimuli},
                    lambda known, stimuli=stimuli: known["stimuli"] == stimuli)
         assert record["a"] == {"stimuli": found}
-    assert Record(tmp_path / "x.jsonl")["a"] == {"stimuli": "many"}
+    assert Record(tmp_path / "x.jsonl", dict)["a"] == {"stimuli": "many"}
     assert (tmp_path / "x.jsonl").read_text().count("\n") == 2, "it was looked for again once"
 
 
