@@ -36,21 +36,24 @@ class Set:
     """A set of samples and the network that learns it.
 
     Parameters:
-        data: keys of `circulant.load_data`, or a reader of scikit-learn.
+        load: gives the data and the test set, as `train_admm` takes them.
         model: the network, with fresh weights.
     """
 
-    data: dict[str, Any] | Callable[..., Any]
+    load: Callable[[], tuple[Any, Any]]
     model: Callable[[], nn.Module]
 
-    def load(self) -> Any:
-        """The data and the test set, as `train_admm` takes them."""
-        if isinstance(self.data, dict):
-            return circulant.load_data(**self.data), None
-        x, y = self.data(return_X_y=True)
-        order, cut = np.random.default_rng(0).permutation(len(x)), len(x) * 2 // 3
-        x = ((x - x[order[:cut]].mean(0)) / x[order[:cut]].std(0)).astype(np.float32)
-        return tuple((x[part], y[part]) for part in (order[:cut], order[cut:]))
+
+def _named(name: str, **options: Any) -> Callable[[], tuple[Any, Any]]:
+    return lambda: (circulant.load_data(name, **options), None)
+
+
+def _read(reader: Callable[..., Any]) -> tuple[Any, Any]:
+    """The arrays of a reader of scikit-learn."""
+    x, y = reader(return_X_y=True)
+    order, cut = np.random.default_rng(0).permutation(len(x)), len(x) * 2 // 3
+    x = ((x - x[order[:cut]].mean(0)) / x[order[:cut]].std(0)).astype(np.float32)
+    return (x[order[:cut]], y[order[:cut]]), (x[order[cut:]], y[order[cut:]])
 
 
 def _perceptron(inputs: int, hidden: int, classes: int) -> nn.Module:
@@ -64,23 +67,22 @@ def _convolutions(side: int, classes: int) -> nn.Module:
                          nn.Linear(64, classes))
 
 
-MNIST = {"name": "mnist", "subset": 6000}
+MNIST = partial(_named, "mnist", subset=6000)
 
 SETS = {
-    "digits, GRU over rows": Set({"name": "digits"}, lambda: SequenceClassifier(8, 64, 10)),
-    "digits, perceptron": Set({"name": "digits", "layout": "flat"}, lambda: _perceptron(64, 64, 10)),
-    "digits, CNN": Set({"name": "digits", "layout": "image"}, lambda: _convolutions(8, 10)),
-    "breast cancer, perceptron": Set(load_breast_cancer, lambda: _perceptron(30, 64, 2)),
-    "wine, perceptron": Set(load_wine, lambda: _perceptron(13, 32, 3)),
-    "FSDD, GRU, lengths differ": Set({"name": "fsdd", "longest": 80}, lambda: SequenceClassifier(32, 64, 10)),
-    "MNIST 6,000, CNN": Set(MNIST, lambda: _convolutions(28, 10)),
-    "MNIST 6,000, LSTM over rows": Set(MNIST | {"layout": "rows"},
-                                       lambda: SequenceClassifier(28, 64, 10, cell="lstm")),
-    "MNIST 6,000, perceptron": Set(MNIST | {"layout": "flat"}, lambda: _perceptron(784, 128, 10)),
+    "digits, GRU over rows": Set(_named("digits"), lambda: SequenceClassifier(8, 64, 10)),
+    "digits, perceptron": Set(_named("digits", layout="flat"), lambda: _perceptron(64, 64, 10)),
+    "digits, CNN": Set(_named("digits", layout="image"), lambda: _convolutions(8, 10)),
+    "breast cancer, perceptron": Set(partial(_read, load_breast_cancer), lambda: _perceptron(30, 64, 2)),
+    "wine, perceptron": Set(partial(_read, load_wine), lambda: _perceptron(13, 32, 3)),
+    "FSDD, GRU, lengths differ": Set(_named("fsdd", longest=80), lambda: SequenceClassifier(32, 64, 10)),
+    "MNIST 6,000, CNN": Set(MNIST(), lambda: _convolutions(28, 10)),
+    "MNIST 6,000, LSTM over rows": Set(MNIST(layout="rows"), lambda: SequenceClassifier(28, 64, 10, cell="lstm")),
+    "MNIST 6,000, perceptron": Set(MNIST(layout="flat"), lambda: _perceptron(784, 128, 10)),
 }
 
 
-def _trained(name: str, way: str, seed: int, epochs: int) -> dict[str, Any]:
+def _trained(name: str, way: str, seed: int, epochs: int) -> dict[str, float]:
     """The score of one training, in per cent, and that of guessing. A way is "admm", "direct", or a learning rate of
     the dense network."""
     data, test = SETS[name].load()
@@ -107,9 +109,9 @@ def measure(*, seeds: int = 3, epochs: int = EPOCHS, sets: tuple[str, ...] = tup
         kept: file of the results so far; None keeps nothing.
         note: told each result.
     """
-    record = Record(kept)
+    record: Record[dict[str, float]] = Record(kept, dict)
     losses: dict[str, dict[str, float]] = {"admm": {}, "direct": {}}
-    rows, chance = dict[str, dict[str, Any]](), []
+    rows, chance = dict[str, Document](), []
     for name in sets:
         scores: dict[str, list[float]] = {way: [] for way in (*map(str, RATES), *losses)}
         for seed in range(seeds):
@@ -123,9 +125,10 @@ def measure(*, seeds: int = 3, epochs: int = EPOCHS, sets: tuple[str, ...] = tup
                 if way in losses and found[way]["score"] <= found[way]["guess"]:
                     chance.append(f"{name}, {way}, seed {seed}")
         scores["dense"] = max((scores.pop(str(rate)) for rate in RATES), key=mean)
-        rows[name] = {way: mean(each) for way, each in scores.items()} | {"seeds": scores}
+        means = {way: mean(each) for way, each in scores.items()}
+        rows[name] = {**means, "seeds": scores}
         for way, each in losses.items():
-            each[name] = rows[name]["dense"] - rows[name][way]
+            each[name] = means["dense"] - means[way]
     sums = {way: {"mean": mean(each.values()), "worst": max(each.values())} for way, each in losses.items()}
     return {"benchmark": "Default settings of training, k = 8", "seeds": seeds, "epochs": epochs, "losses": sums,
             "sets": {name: {"dense": row["dense"], "circulant": row["admm"], "loss": losses["admm"][name],

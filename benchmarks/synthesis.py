@@ -190,7 +190,7 @@ class Counts(TypedDict):
 
 
 def cells(found: Synthesis) -> Logic:
-    """What `occupied` and the fits take of a synthesis."""
+    """The cells of a synthesis that `occupied` and the fits take."""
     return {"dsps": found.dsps, "block_rams": found.block_rams, "luts": found.luts, "lut_rams": found.lut_rams,
             "carries": found.carries, "flip_flops": found.flip_flops}
 

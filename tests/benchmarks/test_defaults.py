@@ -10,7 +10,7 @@ def test_the_better_dense_rate_counts_and_losses_are_against_it(tmp_path):
     kept = tmp_path / "kept.jsonl"
     found = defaults.measure(seeds=1, epochs=1, sets=(WINE,), kept=kept)
     scores = found["sets"][WINE]["seeds"]
-    assert scores["dense"] == [max(defaults.Record(kept)[f"{WINE}, {rate}, seed 0, 1 epochs"]["score"]
+    assert scores["dense"] == [max(defaults.Record(kept, dict)[f"{WINE}, {rate}, seed 0, 1 epochs"]["score"]
                                    for rate in defaults.RATES)]
     for way, part in (("admm", "sets"), ("direct", "direct")):
         loss = scores["dense"][0] - scores[way][0]

@@ -139,8 +139,8 @@ def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         bias = _constant(graph, node, 2) if len(node.inputs) > 2 and node.inputs[2] else np.zeros(len(weight))
         groups = int(options.get("group", 1))
         kind: Any = {1: nn.Conv1d, 2: nn.Conv2d}[rank]
-        module = _filled(kind(weight.shape[1] * groups, len(weight), kernel, stride, (0,) if causal else pads, dilation,
-                              groups), weight=weight, bias=bias)
+        module = _filled(kind(weight.shape[1] * groups, len(weight), kernel, stride=stride, dilation=dilation,
+                              groups=groups, padding=(0,) if causal else pads), weight=weight, bias=bias)
         set_grids(module, grids(graph, node, {1: {"weight": weight}}))
         return nn.Sequential(nn.ConstantPad1d((pads[0], 0), 0.0), module) if causal else module
     if any(2 * pad > size for pad, size in zip(pads, kernel, strict=True)):
