@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from circulant.boards.absorb import absorb
 from circulant.boards.levels import Netlist, Way
@@ -152,7 +152,19 @@ def frequency(log: str) -> float:
     return float(found[-1])
 
 
-def critical(report: dict[str, Any]) -> Critical:
+Step = TypedDict("Step", {"type": str, "delay": float, "from": dict[str, str], "to": dict[str, str]})
+"""A part of a path in the report of nextpnr: its delay is in ns."""
+
+ReportedPath = TypedDict("ReportedPath", {"from": str, "to": str, "path": list[Step]})
+
+
+class Report(TypedDict):
+    """The part of the report of nextpnr that is read."""
+
+    critical_paths: list[ReportedPath]
+
+
+def critical(report: Report) -> Critical:
     """The slowest of the ways from clock edge to clock edge in the report of nextpnr.
 
     Raises:

@@ -4,6 +4,7 @@ import tempfile
 import time
 from collections import UserDict
 from contextlib import suppress
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,7 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_
         from circulant import training
     with Bars(Console(stderr=True)) as bars:
         bars("reading data", 0, 0)
-        data = training.load_data(**options, progress=bars)
+        data = training.load_data(**asdict(options), progress=bars)
     held = dataset_summary.figures(data)
     say(held, as_json, dataset_summary.words(held))
     if picture is not None:

@@ -2,7 +2,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from matplotlib.figure import Figure
 
@@ -27,12 +27,20 @@ KIND, VERSION = "circulant-rates", 1
 Tried = Sequence[Mapping[str, Any]]
 
 
-def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Try rates around that of the experiment: ``rates.json`` and ``rates.png`` in the run folder.
+class Rates(TypedDict):
+    """The record of a search: each rate that was tried has ``rate``, ``loss`` and the metric on samples held out, None
+    where the loss did not stay finite."""
 
-    Returns:
-        The record: ``tried``, each with ``rate``, ``loss`` and the metric on samples held out (None where the loss did
-        not stay finite), ``best``, ``held_out``, ``epochs``, ``metric``.
+    experiment: Mapping[str, Mapping[str, Any]]
+    tried: Tried
+    best: float
+    held_out: int
+    epochs: int
+    metric: str
+
+
+def find_rate(run: Run, show: Show = silent) -> Rates:
+    """Try rates around that of the experiment: ``rates.json`` and ``rates.png`` in the run folder.
 
     Raises:
         Refusal: as `circulant.run.steps.train`, and when no rate keeps the loss finite.
@@ -67,7 +75,7 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
     if all(each["loss"] is None for each in tried):
         raise Refusal(f"A learning rate must keep the loss finite, but none from {rates[0]:g} to {rates[-1]:g} does; "
                       "set training.learning_rate to less, or training.clip")
-    body = {"experiment": experiment.tables(("data", "model", "compression", "training")), "tried": tried,
+    body: Rates = {"experiment": experiment.tables(("data", "model", "compression", "training")), "tried": tried,
             "best": best(tried), "held_out": held, "epochs": epochs, "metric": metric}
     if leads():
         artifact.write_json(run.path("rates.json"), KIND, VERSION, body)

@@ -3,7 +3,7 @@ import importlib.metadata
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import click
 from rich.console import Console
@@ -70,14 +70,21 @@ def unpack(file: Path, folder: Path) -> Run:
     return Run(folder, load(folder))
 
 
-def checked(run: Run, show: Show = silent) -> dict[str, Any]:
+class Checked(TypedDict):
+    """A second verification: ``golden`` has values computed again and those that differ, ``simulated`` each of
+    `MEASURED` as it was recorded and as it is, ``versions`` the packages that the run was made with, and those here,
+    where they differ; ``same`` says whether everything is."""
+
+    network: str
+    golden: dict[str, int]
+    simulated: dict[str, tuple[float, float]]
+    versions: dict[str, tuple[str, str]]
+    same: bool
+
+
+def checked(run: Run, show: Show = silent) -> Checked:
     """A second verification of a run: hashes of all files, every output of the golden model computed again, and the
     Verilog simulated again.
-
-    Returns:
-        ``network``, ``golden``: values computed again and those that differ; ``simulated``: each of `MEASURED` as it
-        was recorded and as it is; ``versions``: packages that the run was made with, and those here, where they differ;
-        ``same``: whether everything is.
 
     Raises:
         Refusal: as `circulant.run.integrity.require_verified`.

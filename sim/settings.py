@@ -5,13 +5,13 @@ setting has its default, its range and its meaning in one place.
 
 A key is a dataclass field made by `key`. Its annotation is the type that TOML must give: ``int``, ``float``, ``str``,
 ``bool``, ``int | dict[str, int]`` (so for ``float``) for one value or a table of them, ``tuple[str, ...]`` and
-``tuple[int, ...]`` for a list, or ``dict[str, Any]`` for a table of anything.
+``tuple[int, ...]`` for a list, or a ``dict`` for a table, whose values `Table.contradictions` checks.
 """
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from circulant.sim.files.schema import shown
 from circulant.sim.refusal import Refusal, nearest
@@ -20,7 +20,7 @@ __all__ = ["Illegal", "Key", "Table", "choices", "key", "keys", "read", "title"]
 
 T = TypeVar("T", bound="Table")
 
-NAMES, NUMBERS, FREE = tuple[str, ...], tuple[int, ...], dict[str, Any]
+NAMES, NUMBERS = tuple[str, ...], tuple[int, ...]
 
 _KINDS = {int: "an integer", float: "a number", str: "a string", bool: "true or false"}
 
@@ -46,7 +46,7 @@ class Key:
             return "one of " + ", ".join(repr(choice) for choice in self.choices)
         if kind == NAMES:
             return "a list of strings"
-        if kind == FREE:
+        if get_origin(kind) is dict:
             return "a table"
         if kind == NUMBERS:
             return f"a list, each {self.rule(int)}"
@@ -74,8 +74,8 @@ class Key:
         if kind in (NAMES, NUMBERS):
             each: Any = self.annotation(get_args(kind)[0])
             return Annotated[list[each], Strict()] | Annotated[tuple[each, ...], Strict()]
-        if kind == FREE:
-            return kind
+        if get_origin(kind) is dict:
+            return dict[str, object]
         if kind not in _KINDS:
             one: Any = self.annotation(get_args(kind)[0])
             return one | dict[str, one]

@@ -333,12 +333,12 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_885,
-    "training": 15_085,
+    "circulant": 10_910,
+    "training": 15_165,
     "sim": 18_065,
     "hw": 26_045,
-    "boards": 7_765,
-    "benchmarks": 10_075,
+    "boards": 7_775,
+    "benchmarks": 10_080,
     "examples": 1_300,
     "docs": 200,
     "tests": 55_250,
@@ -369,7 +369,7 @@ def test_what_is_beyond_its_budget_is_named():
 
 UNTYPED = re.compile(r"dict\[str, Any\]|\bJson\b|\bFound\b")
 
-MOST_UNTYPED = 104
+MOST_UNTYPED = 79
 """Lines that say `UNTYPED` at the most: dictionaries with string keys, whose members no type checker knows."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 from unittest import mock
 
 from amaranth.hdl import Value
@@ -99,16 +99,21 @@ def _replace(stack: ExitStack, module: str, name: str, *, old: Any, new: Any) ->
         stack.enter_context(mock.patch(f"{module}.{name}", new))
 
 
-def load() -> dict[str, Any]:
-    """The record: names of the designs, and their shapes."""
-    record: dict[str, Any] = json.loads(FILE.read_text())
-    return record
+class Recorded(TypedDict):
+    """The names of the designs, and the shapes of their units."""
+
+    designs: list[str]
+    shapes: Shapes
+
+
+def load() -> Recorded:
+    """The record."""
+    return cast(Recorded, json.loads(FILE.read_text()))
 
 
 def recorded() -> Shapes:
     """The shapes of the record."""
-    shapes: Shapes = load()["shapes"]
-    return {unit: [shape for shape in every if shape != [0]] for unit, every in shapes.items()}
+    return {unit: [shape for shape in every if shape != [0]] for unit, every in load()["shapes"].items()}
 
 
 def component(unit: str, shape: list[int | None]) -> wiring.Component:

@@ -95,7 +95,7 @@ def doubt(runs: Sequence[Figures]) -> str:
 
 def differences(runs: Sequence[Figures]) -> list[Line]:
     """The keys of the experiments that differ between the runs, with the value of each run."""
-    every = [{(each["table"], each["key"]): each["value"] for each in settings(run["experiment"])} for run in runs]
+    every = [{(each.table, each.key): each.value for each in settings(run["experiment"])} for run in runs]
     keys = dict.fromkeys(key for one in every for key in one)
     values = {key: tuple(one.get(key, "") for one in every) for key in keys}
     return [Line(f"{table}.{name}", told) for (table, name), told in values.items() if len(set(told)) > 1]

@@ -28,7 +28,7 @@ NAMED = 45
 """The most classes whose names fit below their bars."""
 
 
-def options_of(source: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
+def options_of(source: str, overrides: Iterable[str] = ()) -> DataSettings:
     """The table ``[data]`` of a data set, an ``.npz`` file or an experiment, with the overrides laid over it.
 
     Raises:
@@ -40,12 +40,11 @@ def options_of(source: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
     elif source in names:
         table = {"name": source}
     elif source in shipped() or Path(source).exists():
-        return load(source, overrides).tables()["data"]
+        return load(source, overrides).data
     else:
         raise Refusal(f"A data set must be one of {', '.join(map(repr, names))}, an .npz file or an experiment, not "
                       f"{source!r}{nearest(source, names)}")
-    return load(DEFAULT, (*(f"data.{key}={json.dumps(value)}" for key, value in table.items()), *overrides)
-                ).tables()["data"]
+    return load(DEFAULT, (*(f"data.{key}={json.dumps(value)}" for key, value in table.items()), *overrides)).data
 
 
 def figures(data: "Dataset") -> Document:

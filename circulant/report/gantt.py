@@ -10,29 +10,31 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from circulant.report.plots import COLORS, INK, style
+from circulant.sim.design import LayerEntry
 from circulant.sim.figures import Figures
 
 __all__ = ["arrays", "closing", "draw", "engines", "rows"]
 
-Layers = Sequence[Mapping[str, Any]]
+Layers = Sequence[LayerEntry]
 
 UNITS = {"array": COLORS["dense"], "pointwise": COLORS["admm"], "second vector": COLORS["direct"],
          "output": COLORS["retrain"]}
 """Colours by the part of a row's name before the colon."""
 
 
-def arrays(layers: Layers) -> Iterator[dict[str, Any]]:
+def arrays(layers: Layers) -> Iterator[LayerEntry]:
     """The entries of all arrays: of a bidirectional layer those of its two directions, of a residual sum those of its
     branches."""
     for layer in layers:
         if "body" in layer:
             yield from arrays([*layer["body"], *layer["shortcut"]])
             continue
-        directions = [name for name in ("forward", "backward") if name in layer]
-        for name in directions:
-            yield {**layer[name], "name": f"{layer['name']}, {name}", "per": layer.get("per", "")}
-        if not directions:
-            yield dict(layer)
+        directions = (("forward", layer.get("forward")), ("backward", layer.get("backward")))
+        for name, each in directions:
+            if each is not None:
+                yield {**each, "name": f"{layer['name']}, {name}", "per": layer.get("per", "")}
+        if all(each is None for _, each in directions):
+            yield layer
 
 
 def rows(layers: Layers) -> list[dict[str, str]]:

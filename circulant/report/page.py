@@ -3,7 +3,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 
@@ -64,14 +64,23 @@ def files(run: Run) -> list[tuple[str, str]]:
     return [(name, what) for name, what in FILES.items() if name == "report.json" or run.path(name).is_file()]
 
 
-def settings(experiment: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Every key of an experiment: table, key, value, default, and whether the two differ."""
+class Setting(NamedTuple):
+    """A key of an experiment, its value and its default in words, and whether the two differ."""
+
+    table: str
+    key: str
+    value: str
+    default: str
+    changed: bool
+
+
+def settings(experiment: Mapping[str, Mapping[str, Any]]) -> Iterator[Setting]:
+    """Every key of an experiment."""
     defaults = json.loads(json.dumps(Experiment("default").tables()))
     for table, keys in json.loads(json.dumps(experiment)).items():
         for key, value in keys.items():
             default = defaults.get(table, {}).get(key)
-            yield {"table": table, "key": key, "value": _written(value), "default": _written(default),
-                   "changed": value != default}
+            yield Setting(table, key, _written(value), _written(default), value != default)
 
 
 def _written(value: Any) -> str:

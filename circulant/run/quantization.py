@@ -69,14 +69,11 @@ def widths(table: Mapping[str, Any]) -> Widths:
     Raises:
         Refusal: when a width is out of its range.
     """
-    fields, tensors = dict[str, Any](), dict[str, int]()
-    for name in (*FIELDS, "activation_bits", "weight_scale", "activation_table", "activation_error", "segments",
-                 "multiplier"):
-        if isinstance(table[name], Mapping):
-            tensors |= {f"{layer}.{name}": value for layer, value in table[name].items()}
-        else:
-            fields[name] = table[name]
-    return Widths(**fields, tensors=tensors)
+    names = (*FIELDS, "activation_bits", "weight_scale", "activation_table", "activation_error", "segments",
+             "multiplier")
+    apart = [name for name in names if isinstance(table[name], Mapping)]
+    return Widths(**{name: table[name] for name in names if name not in apart}, tensors={
+        f"{layer}.{name}": value for name in apart for layer, value in table[name].items()})
 
 
 def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str | None = None,
@@ -114,7 +111,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         raise Refusal("quantization.finetune_noise, finetune_sensitivity, finetune_clip and finetune_labels need a "
                       "fine-tuning that they act on, but quantization.finetune_epochs is 0; give it epochs, or leave "
                       "them out")
-    network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
+    network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, float]()
     if table["finetune_epochs"] or table["joint_epochs"]:
         vectors = {path for layer in network.layers for path in factors(layer)}
         known = {path: grid if path in vectors else cut(grid, table["finetune_clip"])

@@ -93,8 +93,8 @@ class Search(Table):
     points: int = key(100, "different points that are evaluated in each grid", low=1, high=100_000)
     seed: int = key(0, "of the random numbers", low=0, high=2**31 - 1)
     objectives: tuple[str, ...] = key(("score", "work"), "figures that are made as good as can be, by Pareto")
-    at_most: dict[str, Any] = key({}, "upper bounds of figures")
-    at_least: dict[str, Any] = key({}, "lower bounds of figures")
+    at_most: dict[str, float] = key({}, "upper bounds of figures")
+    at_least: dict[str, float] = key({}, "lower bounds of figures")
     storage: str = key("", "URL of the Optuna storage; empty: the file search.db in the folder of the results")
 
     def contradictions(self) -> list[str]:

@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any, Self, TypeVar
 
+from numpy.typing import NDArray
+
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.flows import entry
 from circulant.sim.shape.sequences import Lengths, flat, padded_again
@@ -267,7 +269,8 @@ def free_name(wish: str, taken: Iterable[str]) -> str:
     return next(name for name in chain([wish], (f"{wish}_{n}" for n in count(1))) if name not in names)
 
 
-def computed(graph: Graph, values: Mapping[str, Any], observer: Any, lengths: Lengths | None = None) -> dict[str, Any]:
+def computed(graph: Graph, values: Mapping[str, Any], observer: Any, lengths: Lengths | None = None
+             ) -> dict[str, NDArray[Any]]:
     """The outputs by name, of golden layers or those of a model; beyond the end of a sequence they are 0.
 
     Parameters:

@@ -5,7 +5,7 @@ Minimise f(W) subject to W_l in S_l, in turns: (1) train f + Σ ρ_l/2 ‖W_l - 
 """
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +35,15 @@ class Residuals(NamedTuple):
 
     primal: float
     dual: float
+
+
+class AdmmState(TypedDict):
+    """Z, U, ρ and the last residuals of each matrix, as a checkpoint has them."""
+
+    rho: dict[str, float]
+    residuals: dict[str, tuple[float, float]]
+    z: dict[str, Tensor]
+    u: dict[str, Tensor]
 
 
 class Admm:
@@ -134,20 +143,21 @@ class Admm:
         """Whether the last update left both residuals of every matrix below the tolerance."""
         return bool(self.residuals) and max(self.worst) < self.tolerance
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> AdmmState:
         """Z, U, ρ and the last residuals, to continue with from the same weights."""
-        return {"rho": dict(self.rho), "residuals": {name: tuple(pair) for name, pair in self.residuals.items()},
+        return {"rho": dict(self.rho),
+                "residuals": {name: (each.primal, each.dual) for name, each in self.residuals.items()},
                 "z": {name: z.clone() for name, z in self.z.items()},
                 "u": {name: u.clone() for name, u in self.u.items()}}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: AdmmState) -> None:
         """Continue from a state.
 
         Raises:
             Refusal: when it is of other matrices.
         """
-        for part, mine in (("z", self.z), ("u", self.u)):
-            given, wanted = ({name: tuple(t.shape) for name, t in side.items()} for side in (state[part], mine))
+        for its, mine in ((state["z"], self.z), (state["u"], self.u)):
+            given, wanted = ({name: tuple(t.shape) for name, t in side.items()} for side in (its, mine))
             if given != wanted:
                 raise Refusal(f"The state of ADMM must hold the matrices {wanted}, not {given}; "
                               "give that of this model")

@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +61,17 @@ class _Path(nn.Module):
 
     def _keep(self, gradient: Tensor) -> None:
         self.gradient = gradient if self.gradient is None else self.gradient + gradient
+
+
+class PathsState(TypedDict):
+    """The state of a search besides the weights, as a checkpoint has it."""
+
+    alpha: dict[str, Tensor]
+    adam: dict[str, Any]
+    multiplier: float
+    done: int
+    random: Tensor
+    sampled: dict[str, int]
 
 
 class Paths:
@@ -146,14 +157,14 @@ class Paths:
             for matrix in its.values():
                 parametrize.remove_parametrizations(matrix.module, matrix.tensor, leave_parametrized=False)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> PathsState:
         """All that the next batch depends on besides the weights."""
         return {"alpha": {module: alpha.detach().clone() for module, alpha in self._alpha.items()},
                 "adam": deepcopy(self._adam.state_dict()), "multiplier": self._multiplier, "done": self._done,
                 "random": self._random.get_state(),
                 "sampled": {module: paths[0].sampled for module, paths in self._paths.items()}}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: PathsState) -> None:
         """Go on from a state."""
         with torch.no_grad():
             for module, alpha in self._alpha.items():

@@ -1,6 +1,6 @@
 """How the layers that hold weights or windows become nodes of the neutral graph, or why they cannot."""
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -177,8 +177,17 @@ def _check_steps(source: Value) -> None:
                           "transpose or unsqueeze")
 
 
-def _weights(module: Any) -> dict[str, Any]:
-    """First columns, their constraint and the bias of a Linear or a convolution, which has zeros between its groups."""
+class Weights(TypedDict):
+    """First columns of a Linear or a convolution, their constraint, the bias and the grid of the integers."""
+
+    first: Tensor
+    constraint: BlockCirculant
+    bias: Tensor
+    grid: Format | None
+
+
+def _weights(module: Any) -> Weights:
+    """The weights of a module, with zeros between its groups."""
     weight, groups = module.weight.detach(), getattr(module, "groups", 1)
     if groups > 1:
         whole = weight.new_zeros(len(weight), module.in_channels, *weight.shape[2:])

@@ -1,9 +1,9 @@
 """Averages of the weights over the steps of a phase, by `torch.optim.swa_utils`."""
 from collections.abc import Iterable
-from typing import Any
+from typing import TypedDict
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn, update_bn
 
@@ -23,6 +23,13 @@ LEAST = 2.0
 
 TAIL = 1 / 4
 """Part of a phase, its last, over which weights have the same share in a mean."""
+
+
+class AverageState(TypedDict):
+    """The state of an average, as a checkpoint has it."""
+
+    done: int
+    average: dict[str, Tensor]
 
 
 class Average:
@@ -61,11 +68,11 @@ class Average:
         if any(isinstance(module, _BatchNorm) for module in self.model.modules()):
             update_bn((batch.x for batch in batches), self.model)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> AverageState:
         """The state, to go on from."""
         return {"done": self._done, "average": self._average.state_dict()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: AverageState) -> None:
         """Go on from a state."""
         self._done = state["done"]
         self._average.load_state_dict(state["average"])

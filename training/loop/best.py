@@ -1,12 +1,19 @@
 """The best weights of a phase, and when it has gone on for long enough without better ones."""
-from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from torch import Tensor, nn
 
 from circulant.training.task.task import Task
 
-__all__ = ["Best"]
+__all__ = ["Best", "BestState"]
+
+
+class BestState(TypedDict):
+    """The state of a phase's best weights, as a checkpoint has it."""
+
+    score: float | None
+    epoch: int
+    weights: dict[str, Tensor]
 
 
 class Best:
@@ -39,11 +46,11 @@ class Best:
         """Whether the phase is over after this epoch."""
         return self.score is not None and epoch - self._epoch >= self._patience
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> BestState:
         """The state, to go on from."""
         return {"score": self.score, "epoch": self._epoch, "weights": self.weights}
 
-    def load_state_dict(self, state: Mapping[str, Any] | None) -> None:
+    def load_state_dict(self, state: BestState | None) -> None:
         """Go on from a state; None is that of a phase which kept nothing."""
         if state is not None:
             self.score, self._epoch, self.weights = state["score"], state["epoch"], dict(state["weights"])

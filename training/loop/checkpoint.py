@@ -4,18 +4,23 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
+from torch import Tensor
 
 from circulant.sim.files import files
 from circulant.sim.files.schema import shown
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
 from circulant.training import archive
+from circulant.training.blocks.admm import AdmmState
+from circulant.training.blocks.paths import PathsState
+from circulant.training.loop.best import BestState
+from circulant.training.loop.loop import FitState, Metrics
 from circulant.training.settings.training import renamed
 
-__all__ = ["FORMAT", "VERSION", "Checkpoint"]
+__all__ = ["FORMAT", "VERSION", "Checkpoint", "State"]
 
 FORMAT = "circulant-checkpoint"
 VERSION = 2
@@ -23,6 +28,23 @@ VERSION = 2
 BEFORE = {"rate_scaling": "none", "loss": "auto", "early_stopping": 0, "self_guided": 0.0, "averaging": "none",
           "communication": "allreduce"}
 """Settings of trainings from before these could be chosen."""
+
+
+class State(TypedDict):
+    """The state of a training; a file from before a member was kept lacks it."""
+
+    phase: int
+    fit: FitState
+    best: NotRequired[BestState | None]
+    model: dict[str, Tensor]
+    admm: AdmmState | None
+    dense: dict[str, Tensor]
+    scores: dict[str, float]
+    guided: NotRequired[int]
+    paths: NotRequired[PathsState | None]
+    block_size: NotRequired[int | Mapping[str, int]]
+    history: list[Metrics]
+    spent: tuple[float, float]
 
 
 class Checkpoint:
@@ -37,7 +59,7 @@ class Checkpoint:
         self.path = Path(path)
         self._about = _whole(json.loads(json.dumps(about)))
 
-    def save(self, state: Mapping[str, Any]) -> None:
+    def save(self, state: Mapping[str, object]) -> None:
         """Write a state: tensors, numbers, texts, and lists and dictionaries of them."""
         buffer, document = io.BytesIO(), io.BytesIO()
         torch.save(dict(state), buffer)
@@ -47,7 +69,7 @@ class Checkpoint:
                    document)
         atomic_bytes(self.path, document.getvalue())
 
-    def load(self) -> dict[str, Any]:
+    def load(self) -> State:
         """The state of the file.
 
         Raises:
@@ -71,7 +93,7 @@ class Checkpoint:
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
 
-    def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _read(self) -> tuple[dict[str, Any], State]:
         try:
             document = archive.read(self.path)
             body = document["state"].numpy().tobytes()

@@ -25,7 +25,7 @@ from circulant.training.task.loaded import Loaded, part_of
 from circulant.training.task.samples import Given, Samples, samples
 from circulant.training.task.task import Loss, Task, task_of
 
-__all__ = ["Fit", "Metrics", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward",
+__all__ = ["Fit", "FitState", "Metrics", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward",
            "scored"]
 
 class Metrics(TypedDict, total=False):
@@ -72,6 +72,15 @@ class Recipe:
     augment: str = TrainingSettings.augment
     averaging: str = TrainingSettings.averaging
     rate_scaling: str = TrainingSettings.rate_scaling
+
+
+class FitState(TypedDict):
+    """The state of a phase, as a checkpoint has it; those of the optimizer and of its other parts stand beside these,
+    under their names."""
+
+    epoch: int
+    shuffle: Tensor
+    random: list[Any]
 
 
 class Fit:
@@ -162,16 +171,17 @@ class Fit:
         """The model that is measured and that the phase leaves: the one trained, or the average of its weights."""
         return self._model if self._average is None else self._average.model
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> FitState:
         """Everything but the weights that the next epoch depends on. All processes of a team must call it together."""
-        return {"epoch": self.epoch, "shuffle": self._shuffle.get_state(), "random": self._team.gather(self._random),
-                **{name: part.state_dict() for name, part in self._parts()}}
+        return cast(FitState, {
+            "epoch": self.epoch, "shuffle": self._shuffle.get_state(), "random": self._team.gather(self._random),
+            **{name: part.state_dict() for name, part in self._parts()}})
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: FitState) -> None:
         """Go on from a state, with the weights of that moment already in the model."""
         self.epoch = state["epoch"]
         for name, part in self._parts():
-            part.load_state_dict(state[name])
+            part.load_state_dict(cast("Mapping[str, Any]", state)[name])
         self._shuffle.set_state(state["shuffle"])
         self._random = state["random"][self._team.rank]
 

@@ -23,7 +23,7 @@ from circulant.training.blocks.constraint import (
 from circulant.training.blocks.guided import Guides
 from circulant.training.blocks.paths import Costs, Paths
 from circulant.training.loop.best import Best
-from circulant.training.loop.checkpoint import Checkpoint
+from circulant.training.loop.checkpoint import Checkpoint, State
 from circulant.training.loop.communication import Channel
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
@@ -210,7 +210,7 @@ class Trainer:
         self._model.load_state_dict(self.dense)
         self._run, self._known = None, None
 
-    def _train(self, number: int, state: dict[str, Any] | None) -> None:
+    def _train(self, number: int, state: State | None) -> None:
         phase, s = self._phases[number], self._settings
         if self._teacher is None or phase == "dense":
             self._epochs(number, self._task, state)
@@ -223,7 +223,7 @@ class Trainer:
         finally:
             task.close()
 
-    def _epochs(self, number: int, task: Task, state: dict[str, Any] | None) -> None:
+    def _epochs(self, number: int, task: Task, state: State | None) -> None:
         """The epochs of a phase that are not done."""
         phase, s, admm = self._phases[number], self._settings, self._admm
         epochs, stage = s.epochs(phase), self._phases[:number].count("direct")
@@ -246,8 +246,10 @@ class Trainer:
             fit.load_state_dict(state["fit"])
             best.load_state_dict(state.get("best"))
             if admm is not None:
+                assert state["admm"] is not None
                 admm.load_state_dict(state["admm"])
             if paths is not None:
+                assert state["paths"] is not None
                 paths.load_state_dict(state["paths"])
             if guides is not None:
                 guides.go_on(state["guided"])
@@ -278,13 +280,14 @@ class Trainer:
             self._guides = None
 
     def _save(self, number: int, fit: Fit, best: Best) -> None:
-        state = {"phase": number, "fit": fit.state_dict(), "best": best.state_dict(), "model": self._model.state_dict(),
-                 "admm": self._admm.state_dict() if self._admm else None, "dense": self.dense, "scores": self.scores,
-                 "guided": self._guides.done if self._guides else 0,
-                 "paths": self._paths.state_dict() if self._phases[number] == "search" and self._paths else None,
-                 "block_size": self._block_size,
-                 "history": self.history,
-                 "spent": tuple(map(sum, zip(self.earlier, _clocks(since=self._began), strict=True)))}
+        spent, worked = map(sum, zip(self.earlier, _clocks(since=self._began), strict=True))
+        state: State = {
+            "phase": number, "fit": fit.state_dict(), "best": best.state_dict(), "model": self._model.state_dict(),
+            "admm": self._admm.state_dict() if self._admm else None, "dense": self.dense, "scores": self.scores,
+            "guided": self._guides.done if self._guides else 0,
+            "paths": self._paths.state_dict() if self._phases[number] == "search" and self._paths else None,
+            "block_size": self._block_size,
+            "history": self.history, "spent": (spent, worked)}
         if self._team.leads and self._checkpoint is not None:
             self._checkpoint.save(state)
 

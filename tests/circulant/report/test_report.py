@@ -144,11 +144,10 @@ def test_confusion_and_error_have_their_place(finished):
 
 
 def test_keys_that_are_not_the_defaults_come_first(finished):
-    found = {(each["table"], each["key"]): each for each in settings(collect(finished)["experiment"])}
-    assert found["model", "hidden"] == {"table": "model", "key": "hidden", "value": "8", "default": "64",
-                                        "changed": True}
-    assert [key for key, each in found.items() if each["changed"]] == [("model", "hidden"), ("hardware", "objective")]
-    assert found["data", "name"]["value"] == "digits" and found["model", "peephole"]["value"] == "false"
+    found = {(each.table, each.key): each for each in settings(collect(finished)["experiment"])}
+    assert found["model", "hidden"] == ("model", "hidden", "8", "64", True)
+    assert [key for key, each in found.items() if each.changed] == [("model", "hidden"), ("hardware", "objective")]
+    assert found["data", "name"].value == "digits" and found["model", "peephole"].value == "false"
 
 
 def test_the_page_shows_a_mismatch(finished):
