@@ -27,14 +27,15 @@ Shapes = dict[str, list[list[int | None]]]
 """By unit the parameters of each of its shapes, in their order."""
 
 UNITS: dict[str, tuple[str, Callable[..., list[int | None]]]] = {
-    "Queue": ("stream.pipeline", lambda shape, *, depth: [max(depth, 3)]),
-    "DeepQueue": ("stream.storage", lambda shape, *, depth: [depth]),
+    "Queue": ("stream.pipeline", lambda shape, *, depth, prompt=False: [max(depth, 3), *[1] * prompt]),
+    "DeepQueue": ("stream.storage", lambda shape, *, depth, prompt=False: [depth, *[1] * prompt]),
     "Registers": ("stream.pipeline", lambda m, *, valid, ready, count, levels=4, gated=False: [
         -(-count // max(1, levels // 3))]),
     "WidthConverter": ("stream.width_converter", lambda *, size, width, k_in, k_out: [size, k_in, k_out]),
     "FrameGuard": ("stream.frame_guard",
                    lambda shape, *, size, vectors: [size, vectors, shape.members["data"].length])}
-"""Module of each unit, and its parameters as far as they matter: payloads are moved and not looked at."""
+"""Module of each unit, and its parameters as far as they matter: payloads are moved and not looked at. A 1
+behind a queue's depth says that it is prompt."""
 
 FUNCTIONS: dict[str, Callable[..., list[int | None]]] = {
     "requantize": lambda x, shift, width: [len(Value.cast(x)), shift, width],
@@ -122,11 +123,11 @@ def component(unit: str, shape: list[int | None]) -> wiring.Component:
     made: wiring.Component
     match unit:
         case "Queue":
-            made = properties.Words(Queue(1, depth=_int(shape[0])), holds=shape[0], room=True,
-                                    ring=_int(shape[0]) - 1)
+            made = properties.Words(Queue(1, depth=_int(shape[0]), prompt=len(shape) > 1), holds=shape[0], room=True,
+                                    ring=_int(shape[0]) - 1, prompt=len(shape) > 1)
         case "DeepQueue":
-            made = properties.Words(DeepQueue(1, depth=_int(shape[0])), holds=_int(shape[0]) + 1,
-                                    room=True, ring=shape[0])
+            made = properties.Words(DeepQueue(1, depth=_int(shape[0]), prompt=len(shape) > 1), holds=_int(shape[0]) + 1,
+                                    room=True, ring=shape[0], prompt=len(shape) > 1)
         case "Registers":
             made = properties.Words(properties.Pipeline(shape[0]), holds=shape[0])
         case "WidthConverter":

@@ -16,7 +16,7 @@ from circulant.hw.chips.words import LinkShape
 from circulant.hw.plan.passing import joined
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.play import Array
-from circulant.hw.stream.storage import DeepQueue
+from circulant.hw.stream.pipeline import PROMPT
 
 __all__ = ["Played", "Works", "merged"]
 
@@ -163,7 +163,7 @@ class Played:
                                            layer=counters))
             elif size:
                 self._stages.append(_Stage(chip, node.name, sources, out, k=gives, size=size,
-                                           latency=DeepQueue.latency))
+                                           latency=PROMPT))
             elif layer.kind == "add":
                 (turn,), _, more = joined(layer, [[0]] * len(sources), gives)
                 self._stages.append(_Stage(chip, node.name, sources, out, k=gives, size=layer.inputs,

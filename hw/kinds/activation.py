@@ -16,7 +16,7 @@ from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.stream_plan import one_for_each, values_entry
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import LEVELS, QUEUE, Queue, block, connect, delay
+from circulant.hw.stream.pipeline import LEVELS, PROMPT, Queue, block, connect, delay
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.activation import Activation
@@ -45,7 +45,7 @@ class ActivationLayer(wiring.Component):
         self._layer, self._elements, self._config = layer, elements, config
         self._straight = straight(layer.table)
         self._behind = StraightLines.latency if self._straight else activation_latency()
-        self._queue = Queue(block(elements, layer.output_format.width), depth=self._behind + 3)
+        self._queue = Queue(block(elements, layer.output_format.width), depth=self._behind + 3, prompt=True)
         super().__init__({"i": In(stream.Signature(block(elements, layer.input_format.width))),
                           "o": Out(stream.Signature(block(elements, layer.output_format.width))), "busy": Out(1)})
 
@@ -62,7 +62,7 @@ class ActivationLayer(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from a block to what leaves: the function, then the queue."""
-        return self._behind + self._queue.latency
+        return self._behind + PROMPT
 
     @property
     def images(self) -> list[Image]:
@@ -133,4 +133,4 @@ def _(layer: Activation, plan: ValuesPlan) -> LayerEntry:
 @leaving.register
 def _(layer: Activation, plan: ValuesPlan, comes: list[int], k: int) -> list[int]:
     latency = StraightLines.latency if straight(layer.table) else activation_latency()
-    return [cycle + latency + QUEUE for cycle in comes]
+    return [cycle + latency + PROMPT for cycle in comes]

@@ -11,8 +11,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.scan import State, require_fixed, with_a_state
 from circulant.hw.layers.joins import JoinLayer
 from circulant.hw.plan.passing import Cycles, in_turn, joined
-from circulant.hw.stream.pipeline import QUEUE, connect, delay
-from circulant.hw.stream.storage import DeepQueue
+from circulant.hw.stream.pipeline import PROMPT, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.kinds.blend import Blend
 
@@ -79,5 +78,5 @@ with_a_state(Blend, LATENCY)
 
 @joined.register
 def _(layer: Blend, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
-    there = [max(cycles) + DeepQueue.latency for cycles in zip(*comes, strict=True)]
-    return in_turn(there), [0] * len(comes), LATENCY - 1 + QUEUE
+    there = [max(cycles) + PROMPT for cycles in zip(*comes, strict=True)]
+    return in_turn(there), [0] * len(comes), LATENCY - 1 + PROMPT

@@ -10,8 +10,7 @@ from circulant.hw.layers.joins import JoinLayer
 from circulant.hw.plan.passing import Cycles, in_turn, joined
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.join import Join
-from circulant.hw.stream.pipeline import connect
-from circulant.hw.stream.storage import DeepQueue
+from circulant.hw.stream.pipeline import PROMPT, connect
 from circulant.hw.unit import Site, unit
 from circulant.sim.kinds.concat import Concat
 
@@ -62,8 +61,8 @@ without_multipliers(Concat)
 def _(layer: Concat, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
     """A block leaves when all are there that begin in it: see `circulant.hw.stream.join.Join`."""
     total, begins = -(-sum(layer.sizes) // k), [sum(layer.sizes[:n]) // k for n in range(len(comes))]
-    due = [comes[0][0] + DeepQueue.latency] * total
+    due = [comes[0][0] + PROMPT] * total
     for begin, cycles in zip(begins, comes, strict=True):
         for n, cycle in enumerate(cycles, begin):
-            due[n] = max(due[n], cycle + DeepQueue.latency)
+            due[n] = max(due[n], cycle + PROMPT)
     return in_turn(due), begins, 0

@@ -13,7 +13,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.kinds.scan import State, require_fixed, with_a_state
 from circulant.hw.plan.latency import leaving
-from circulant.hw.stream.pipeline import QUEUE, block, connect, delay
+from circulant.hw.stream.pipeline import PROMPT, block, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.kinds.decay import Decay
@@ -96,4 +96,4 @@ with_a_state(Spiral, LATENCY, Spiral.terms)
 
 @leaving.register
 def _(layer: Decay, plan: ValuesPlan, comes: list[int], k: int) -> list[int]:
-    return [cycle + LATENCY - 1 + QUEUE for cycle in comes]
+    return [cycle + LATENCY - 1 + PROMPT for cycle in comes]

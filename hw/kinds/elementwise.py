@@ -1,6 +1,7 @@
 """Several streams value by value: sums, differences, products, maxima and minima."""
 from collections.abc import Sequence
 from functools import reduce, singledispatch
+from operator import and_
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -13,8 +14,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.layers.joins import JoinLayer
 from circulant.hw.plan.passing import Cycles, in_turn, joined
 from circulant.hw.plan.stream_plan import without_multipliers
-from circulant.hw.stream.pipeline import QUEUE, Queue, connect
-from circulant.hw.stream.storage import DeepQueue
+from circulant.hw.stream.pipeline import PROMPT, Queue, connect
 from circulant.hw.unit import Site, unit
 from circulant.sim.golden.residual import Residual
 from circulant.sim.kinds.add import Add
@@ -48,8 +48,8 @@ def _(layer: Minimum, values: Sequence[Value]) -> Value:
 
 def combined(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *, layer: Elementwise | Residual,
              frac: int, shifts: Sequence[int]) -> None:
-    """Add the logic of a sum, or its like: taken when all have a block, and the queue behind it room for the one
-    before.
+    """Add the logic of a sum, or its like, of one block of each, in front of a prompt queue: that of a product is there
+    a cycle later, and is taken when the queue has room for the one before.
 
     Parameters:
         ends: streams of blocks of what is combined.
@@ -58,23 +58,26 @@ def combined(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *
         shifts: places by which the values of each stream are shifted to the left before.
     """
     output, relu, multiplies = layer.output_format, layer.relu, isinstance(layer, Product)
-    m.submodules.queue = queue = Queue(o.payload.shape(), depth=DEPTH)
+    m.submodules.queue = queue = Queue(o.payload.shape(), depth=DEPTH, prompt=True)
     connect(m, queue.o, wiring.flipped(o))
     moves = Signal()
-    sums = Signal(queue.i.payload.shape(), reset_less=True)
-    held = Signal()
-    valid: Value = ends[0].valid
-    for end in ends[1:]:
-        valid = valid & end.valid
-    m.d.comb += [moves.eq(valid & (~held | queue.i.ready)), *(end.ready.eq(moves) for end in ends),
-                 queue.i.valid.eq(held), queue.i.payload.eq(sums)]
-    with m.If(queue.i.ready):
-        m.d.sync += held.eq(0)
-    with m.If(moves):
-        m.d.sync += [held.eq(1), sums.last.eq(ends[0].payload.last)]
+    valid = reduce(and_, [end.valid for end in ends])
+    last: Value = ends[0].payload.last
+    if multiplies:
+        held = Signal()
+        marked = Signal(reset_less=True)
+        with m.If(queue.i.ready):
+            m.d.sync += held.eq(0)
+        with m.If(moves):
+            m.d.sync += [held.eq(1), marked.eq(last)]
+        m.d.comb += [moves.eq(valid & (~held | queue.i.ready)), queue.i.valid.eq(held)]
+        last = marked
+    else:
+        m.d.comb += [moves.eq(valid & queue.i.ready), queue.i.valid.eq(valid)]
+    m.d.comb += [*(end.ready.eq(moves) for end in ends), queue.i.payload.last.eq(last)]
 
     # Brought to one binary point, added, rounded, and ReLU; a product is a register before it is rounded.
-    for j in range(len(sums.data)):
+    for j in range(len(queue.i.payload.data)):
         value = exact(layer, [end.payload.data[j] << shift for end, shift in zip(ends, shifts, strict=True)])
         if multiplies:
             product = Signal(value.shape(), name=f"product_{j}", reset_less=True)
@@ -82,12 +85,7 @@ def combined(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *
                 m.d.sync += product.eq(value)
             value = product
         total: Value = requantize(value, frac - output.frac, output.width)
-        total = Mux(total[-1], 0, total) if relu else total
-        if multiplies:
-            m.d.comb += sums.data[j].eq(total)
-        else:
-            with m.If(moves):
-                m.d.sync += sums.data[j].eq(total)
+        m.d.comb += queue.i.payload.data[j].eq(Mux(total[-1], 0, total) if relu else total)
 
 
 class PlacesLayer(JoinLayer):
@@ -121,5 +119,5 @@ without_multipliers(Elementwise)
 
 @joined.register
 def _(layer: Elementwise, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
-    there = [max(cycles) + DeepQueue.latency for cycles in zip(*comes, strict=True)]
-    return in_turn(there), [0] * len(comes), 1 + QUEUE
+    there = [max(cycles) + PROMPT for cycles in zip(*comes, strict=True)]
+    return in_turn(there), [0] * len(comes), isinstance(layer, Product) + PROMPT

@@ -16,7 +16,7 @@ from circulant.hw.layers.rsqrt import InverseRoot
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.stream_plan import one_for_each, values_entry
-from circulant.hw.stream.pipeline import LEVELS, QUEUE, Queue, block, connect, delay
+from circulant.hw.stream.pipeline import LEVELS, PROMPT, Queue, block, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.arith.rsqrt import ROOT
@@ -34,7 +34,7 @@ OWN = 3
 
 def norm_latency(elements: int) -> int:
     """Cycles from the last block of a vector to the first one of its result: squares and their sum, v, its 1/√v."""
-    return 1 + (elements - 1).bit_length() + 3 + InverseRoot.latency + QUEUE + BEHIND + QUEUE
+    return 1 + (elements - 1).bit_length() + 3 + InverseRoot.latency + PROMPT + BEHIND + PROMPT
 
 
 class NormLayer(wiring.Component):
@@ -59,8 +59,8 @@ class NormLayer(wiring.Component):
         self._blocks = Queue(given, depth=depth)
         self._results = Queue(data.StructLayout({
             "root": unsigned(ROOT + 2), "places": self._inverse.places.shape(), "total": signed(self._total)}),
-            depth=depth // self._beats + 3)
-        self._queue = Queue(made, depth=BEHIND + 3)
+            depth=depth // self._beats + 3, prompt=True)
+        self._queue = Queue(made, depth=BEHIND + 3, prompt=True)
         super().__init__({"i": In(stream.Signature(given)), "o": Out(stream.Signature(made))})
 
     @property

@@ -17,8 +17,7 @@ from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.layers.joins import JoinLayer
 from circulant.hw.plan.passing import Cycles, in_turn, joined
 from circulant.hw.plan.stream_plan import stream_plan
-from circulant.hw.stream.pipeline import QUEUE, Queue, connect, delay
-from circulant.hw.stream.storage import DeepQueue
+from circulant.hw.stream.pipeline import PROMPT, QUEUE, Queue, connect, delay
 from circulant.hw.unit import SLACK, Site, unit
 from circulant.sim.kinds.partial import PartialSum
 
@@ -129,5 +128,5 @@ def _(layer: PartialSum, *, pixels: int = 1) -> StreamPlan:
 
 @joined.register
 def _(layer: PartialSum, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
-    there = [max(cycles) + DeepQueue.latency for cycles in zip(*comes, strict=True)]
+    there = [max(cycles) + PROMPT for cycles in zip(*comes, strict=True)]
     return in_turn(there), [0] * len(comes), _latency(layer) + QUEUE

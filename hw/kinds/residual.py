@@ -23,7 +23,7 @@ from circulant.hw.kinds.elementwise import DEPTH, combined
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, side_by_side_ladder
 from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
-from circulant.hw.stream.pipeline import LEVELS, Queue, block
+from circulant.hw.stream.pipeline import LEVELS, PROMPT, block
 from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.unit import FLYING, SLACK, Site, Timed, Unit, unit
 from circulant.hw.unit import chain as units_of
@@ -129,8 +129,8 @@ class ResidualLayer(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the last block of all that an output pixel needs to its first block, when nothing waits: the
-        longer branch, its queue, the sum, the queue behind it."""
-        return max(self._latencies) + DeepQueue.latency + 1 + Queue.latency
+        longer branch, its queue, the sum's queue."""
+        return max(self._latencies) + DeepQueue.latency + PROMPT
 
     @property
     def parts(self) -> Parts:

@@ -10,7 +10,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.stream_plan import with_one_for_each
-from circulant.hw.stream.pipeline import QUEUE, Queue, block, connect, delay
+from circulant.hw.stream.pipeline import PROMPT, Queue, block, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.kinds.scale import Scale
@@ -35,7 +35,7 @@ class ScaleLayer(wiring.Component):
 
     def __init__(self, layer: Scale, *, elements: int) -> None:
         self._layer, self._elements = layer, elements
-        self._queue = Queue(block(elements, layer.output_format.width), depth=LATENCY + 3)
+        self._queue = Queue(block(elements, layer.output_format.width), depth=LATENCY + 3, prompt=True)
         super().__init__({"i": In(stream.Signature(block(elements, layer.input_format.width))),
                           "o": Out(stream.Signature(block(elements, layer.output_format.width)))})
 
@@ -49,7 +49,7 @@ class ScaleLayer(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from a block to what leaves: `LATENCY`, then the queue."""
-        return LATENCY + self._queue.latency
+        return LATENCY + PROMPT
 
     @property
     def images(self) -> list[Image]:
@@ -113,4 +113,4 @@ with_one_for_each(Scale)
 
 @leaving.register
 def _(layer: Scale, plan: ValuesPlan, comes: list[int], k: int) -> list[int]:
-    return [cycle + LATENCY + QUEUE for cycle in comes]
+    return [cycle + LATENCY + PROMPT for cycle in comes]

@@ -26,7 +26,7 @@ class State:
 
     def __init__(self, layer: Scan, *, k: int, latency: int) -> None:
         self._layer, self._k, self._latency, self._beats = layer, k, latency, -(-layer.inputs // k)
-        self.queue = Queue(block(k, layer.output_format.width), depth=latency + 3)
+        self.queue = Queue(block(k, layer.output_format.width), depth=latency + 3, prompt=True)
 
     @property
     def parts(self) -> Parts:

@@ -8,7 +8,7 @@ from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.stream_plan import without_multipliers
-from circulant.hw.stream.pipeline import QUEUE, Queue, block, connect
+from circulant.hw.stream.pipeline import PROMPT, Queue, block, connect
 from circulant.hw.unit import Site, WithoutImages, unit
 from circulant.sim.kinds.slice import Slice
 
@@ -54,13 +54,13 @@ class SliceLayer(WithoutImages, wiring.Component):
         o: stream of blocks of the ranges.
     """
 
-    latency = Queue.latency
+    latency = PROMPT
     """Cycles from the last block of a vector to the first one of its range, where that leaves with it."""
 
     def __init__(self, layer: Slice, *, k: int) -> None:
         self._layer, self._k, self._cut = layer, k, Cut(layer, k)
         # A range that is held up would hold up what is beside it, behind one fork: its queue takes all of it.
-        self._queue = Queue(block(k, layer.output_format.width), depth=max(4, self._cut.total))
+        self._queue = Queue(block(k, layer.output_format.width), depth=max(4, self._cut.total), prompt=True)
         signature = stream.Signature(block(k, layer.output_format.width))
         super().__init__({"i": In(signature), "o": Out(signature)})
 
@@ -131,4 +131,4 @@ without_multipliers(Slice)
 
 @leaving.register
 def _(layer: Slice, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
-    return [(comes[at] if at < len(comes) else comes[-1] + 1) + QUEUE for at in Cut(layer, k).leaving]
+    return [(comes[at] if at < len(comes) else comes[-1] + 1) + PROMPT for at in Cut(layer, k).leaving]

@@ -5,7 +5,7 @@
 
 Where a product of blocks takes them, the older taps leave before the newest vector comes, and are multiplied early.
 """
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,7 +15,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.plan.latency import kept_back, leaving_to
 from circulant.hw.plan.passes import Ladder, ladder
 from circulant.hw.plan.stream_plan import stream_plan, without_multipliers
-from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay
+from circulant.hw.stream.pipeline import LEVELS, PROMPT, Queue, block, connect
 from circulant.hw.unit import Site, WithoutImages, unit
 from circulant.sim.kinds.taps import Taps
 from circulant.sim.refusal import Refusal
@@ -42,13 +42,13 @@ class TapsLayer(WithoutImages, wiring.Component):
         o: stream of blocks of taps.
     """
 
-    latency = 1 + Queue.latency
+    latency = PROMPT
     """Cycles from a block of the newest vector to the same one."""
 
     def __init__(self, layer: Taps, *, k: int, early: bool) -> None:
         self._layer, self._k, self._early, self._beats = layer, k, early, layer.width // k
         shape = block(k, layer.output_format.width)
-        self._queue = Queue(shape, depth=4)
+        self._queue = Queue(shape, depth=4, prompt=True)
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     @property
@@ -58,29 +58,24 @@ class TapsLayer(WithoutImages, wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        return Parts([Memory(1, self._k * self._layer.output_format.width, self._depth), queue_memory(self._queue)])
+        ring = [Memory(1, self._k * self._layer.output_format.width, self._depth)] if self._depth > 1 else []
+        return Parts([*ring, queue_memory(self._queue)])
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, beats, depth, queue = self._layer, self._beats, self._depth, self._queue
         m.submodules.queue = queue
         connect(m, queue.o, wiring.flipped(self.o))
-        m.submodules.ring = ring = memory.Memory(
-            shape=self._k * layer.output_format.width, depth=max(2, depth), init=[])
-        read = ring.read_port()
-        write = ring.write_port()
 
-        # A block of an older tap, or of the newest, while the queue has room for all under way.
-        promised = Signal(range(queue.depth + 1))
+        # A block of an older tap, or of the newest, while the queue has room for it.
         newest = Signal()
         moves = Signal()
         tap = Signal(range(layer.taps))
         beat = Signal(range(max(2, beats)))
         ends = Signal()
-        room = promised < queue.depth
+        room = queue.i.ready
         m.d.comb += [newest.eq(tap == layer.taps - 1), ends.eq(beat == beats - 1), self.i.ready.eq(room & newest),
                      moves.eq(room & (~newest | self.i.valid if self._early else self.i.valid))]
-        m.d.sync += promised.eq(promised + moves - (queue.o.valid & queue.o.ready))
         with m.If(moves):
             m.d.sync += beat.eq(Mux(ends, 0, beat + 1))
             with m.If(ends):
@@ -91,10 +86,9 @@ class TapsLayer(WithoutImages, wiring.Component):
         first = Signal(range(max(2, depth)))
         further = Signal(range(2 * depth + 1))
         step = Mux(newest, beats, layer.dilation * beats)
-        m.d.comb += [further.eq(Mux(newest, oldest, first) + step), read.addr.eq(first + beat), read.en.eq(moves),
-                     write.addr.eq(oldest + beat), write.en.eq(moves & newest), write.data.eq(self.i.payload.data)]
+        following = Mux(further >= depth, further - depth, further)
+        m.d.comb += further.eq(Mux(newest, oldest, first) + step)
         with m.If(moves & ends):
-            following = Mux(further >= depth, further - depth, further)
             m.d.sync += first.eq(following)
             with m.If(newest):
                 m.d.sync += oldest.eq(following)
@@ -107,14 +101,22 @@ class TapsLayer(WithoutImages, wiring.Component):
             with m.If(newest):
                 m.d.sync += seen.eq(Mux(self.i.payload.last, 0, Mux(seen == layer.reach, seen, seen + 1)))
 
-        # What leaves, a cycle later.
-        x = delay(m, self.i.payload, 1, name="x")
-        new = delay(m, newest, 1, name="new")
-        there = delay(m, seen >= back, 1, name="there")
-        last = delay(m, newest & ends, 1, name="last")
-        m.d.comb += [queue.i.valid.eq(delay(m, moves, 1, name="valid", reset_less=False)),
-                     queue.i.payload.last.eq(last & x.last),
-                     queue.i.payload.data.eq(Mux(new, x.data, Mux(there, read.data, 0)))]
+        # A word is read a cycle ahead. The only one may be written then: it is a register.
+        x, keeps = self.i.payload, moves & newest
+        if depth == 1:
+            old = Signal(len(Value.cast(x.data)), reset_less=True)
+            with m.If(keeps):
+                m.d.sync += old.eq(x.data)
+        else:
+            m.submodules.ring = ring = memory.Memory(
+                shape=self._k * layer.output_format.width, depth=depth, init=[])
+            read = ring.read_port()
+            write = ring.write_port()
+            old = read.data
+            m.d.comb += [write.addr.eq(oldest + beat), write.en.eq(keeps), write.data.eq(x.data), read.en.eq(1),
+                         read.addr.eq(Mux(moves, Mux(ends, following, first + beat + 1), first + beat))]
+        m.d.comb += [queue.i.valid.eq(moves), queue.i.payload.last.eq(newest & ends & x.last),
+                     queue.i.payload.data.eq(Mux(newest, x.data, Mux(seen >= back, old, 0)))]
         return m
 
 

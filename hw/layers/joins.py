@@ -74,6 +74,7 @@ class JoinLayer(WithoutImages, wiring.Component):
     def _queues(self, m: Module) -> list[DeepQueue]:
         found = []
         for n, (width, depth) in enumerate(zip(self.widths, self.depths, strict=True)):
-            m.submodules[f"waits_{n}"] = queue = DeepQueue(block(self.k, width), depth=depth + self.more)
+            m.submodules[f"waits_{n}"] = queue = DeepQueue(
+                block(self.k, width), depth=depth + self.more, prompt=True)
             found.append(queue)
         return found

@@ -3,15 +3,15 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import add
 from typing import TypeVar
 
-from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal, Value, ValueLike, signed
+from amaranth.hdl import Array, Const, Module, Mux, Shape, ShapeLike, Signal, Value, ValueLike, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.emit.target import Platform
 
-__all__ = ["LEVELS", "MOST_LEVELS", "QUEUE", "Bundle", "Lives", "Queue", "Registers", "block", "connect",
-           "delay", "element", "per_matrix", "registers", "steps", "tree", "update", "when"]
+__all__ = ["LEVELS", "MOST_LEVELS", "PROMPT", "QUEUE", "Bundle", "Lives", "Queue", "Registers", "block", "connect",
+           "delay", "element", "past", "per_matrix", "registers", "steps", "tree", "update", "when"]
 
 
 V = TypeVar("V", bound=ValueLike)
@@ -27,6 +27,9 @@ STEP = 3
 
 QUEUE = 2
 """Cycles of a payload through an empty `Queue`."""
+
+PROMPT = 1
+"""The same where it is prompt."""
 
 
 def steps(levels: int) -> int:
@@ -205,8 +208,32 @@ class Registers:
         return valid
 
 
+def past(m: Module, queue: wiring.PureInterface, word: Value, *, empty: Value, read: Value) -> tuple[Value, Value]:
+    """The way past the memory of a prompt queue: whether what comes takes it, and what the output shows.
+
+    Parameters:
+        queue: with streams ``i`` and ``o``.
+        word: that was read last.
+        empty: nothing is in the memory.
+        read: a word is read.
+    """
+    passes = Signal()
+    beside = Signal()
+    passed = Signal(len(word), reset_less=True)
+    m.d.comb += passes.eq(queue.i.valid & empty & (~queue.o.valid | queue.o.ready))
+    with m.If(passes):
+        m.d.sync += [passed.eq(Value.cast(queue.i.payload)), beside.eq(1)]
+    with m.If(read):
+        m.d.sync += beside.eq(0)
+    return passes, Mux(beside, passed, word)
+
+
 class Queue(wiring.Component):
     """A first-in first-out queue of at least ``depth`` payloads of any shape, two cycles from input to output.
+
+    Parameters:
+        prompt: one cycle from input to output, for a level of logic more behind it: what comes while the memory is
+            empty and the output free goes to a register beside the memory's.
 
     Members:
         i: stream of payloads into the queue.
@@ -214,10 +241,10 @@ class Queue(wiring.Component):
         level: number of payloads held.
     """
 
-    latency = 2
+    latency = QUEUE
 
-    def __init__(self, shape: ShapeLike, *, depth: int) -> None:
-        self._shape = shape
+    def __init__(self, shape: ShapeLike, *, depth: int, prompt: bool = False) -> None:
+        self._shape, self._prompt = shape, prompt
         self.depth = depth = max(depth, 3)  # A shallower buffered FIFO is not ready right after its first payload.
         super().__init__({
             "i": In(stream.Signature(shape)),
@@ -238,10 +265,13 @@ class Queue(wiring.Component):
         waiting = Signal(range(most + 1))
         not_empty = Signal()
         not_full = Signal(init=1)
+        free = ~self.o.valid | self.o.ready
+        passes, shown = past(m, self, read.data, empty=~not_empty, read=read.en) if self._prompt else (
+            Const(0), read.data)
         m.d.comb += [
             self.i.ready.eq(not_full), self.level.eq(waiting + self.o.valid),
-            write.en.eq(self.i.valid & not_full), write.data.eq(Value.cast(self.i.payload)),
-            read.en.eq(not_empty & (~self.o.valid | self.o.ready)), Value.cast(self.o.payload).eq(read.data),
+            write.en.eq(self.i.valid & not_full & ~passes), write.data.eq(Value.cast(self.i.payload)),
+            read.en.eq(not_empty & free), Value.cast(self.o.payload).eq(shown),
         ]
 
         # Addresses go round, and what waits is counted.
@@ -255,5 +285,5 @@ class Queue(wiring.Component):
             m.d.sync += [waiting.eq(waiting + 1), not_empty.eq(1), not_full.eq(waiting != most - 1)]
         with m.If(shrinks):
             m.d.sync += [waiting.eq(waiting - 1), not_empty.eq(waiting != 1), not_full.eq(1)]
-        m.d.sync += self.o.valid.eq(not_empty | self.o.valid & ~self.o.ready)
+        m.d.sync += self.o.valid.eq(not_empty | passes | self.o.valid & ~self.o.ready)
         return m

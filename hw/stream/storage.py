@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.profile import profile_of
 from circulant.hw.emit.target import Platform, VerilogTarget
+from circulant.hw.stream.pipeline import QUEUE, past
 
 __all__ = ["OLD", "Accumulators", "DeepQueue", "Ram"]
 
@@ -91,14 +92,18 @@ class Ram(wiring.Component):
 class DeepQueue(wiring.Component):
     """A first-in first-out queue in a `Ram`: ``depth`` payloads and one at the output, two cycles from input to output.
 
+    Parameters:
+        prompt: one cycle, see `circulant.hw.stream.pipeline.Queue`.
+
     Members:
         i: stream of payloads into the queue.
         o: stream of payloads out of the queue.
     """
 
-    latency = 2
+    latency = QUEUE
 
-    def __init__(self, shape: ShapeLike, *, depth: int) -> None:
+    def __init__(self, shape: ShapeLike, *, depth: int, prompt: bool = False) -> None:
+        self._prompt = prompt
         self._width, self._depth = Shape.cast(shape).width, depth
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
@@ -110,16 +115,18 @@ class DeepQueue(wiring.Component):
         level = Signal(range(self._depth + 1))
         write_address = Signal.like(ram.w_addr)
         read_address = Signal.like(ram.r_addr)
+        passes, shown = past(m, self, ram.r_data, empty=level == 0, read=ram.r_en) if self._prompt else (
+            Const(0), ram.r_data)
         m.d.comb += [
             self.i.ready.eq(level != self._depth),
-            ram.w_en.eq(self.i.valid & self.i.ready), ram.w_addr.eq(write_address),
+            ram.w_en.eq(self.i.valid & self.i.ready & ~passes), ram.w_addr.eq(write_address),
             ram.w_data.eq(Value.cast(self.i.payload)),
             ram.r_en.eq((level != 0) & (~self.o.valid | self.o.ready)), ram.r_addr.eq(read_address),
-            Value.cast(self.o.payload).eq(ram.r_data),
+            Value.cast(self.o.payload).eq(shown),
         ]
 
         # What is held is counted, and addresses go round.
-        m.d.sync += [level.eq(level + ram.w_en - ram.r_en), self.o.valid.eq(ram.r_en | (self.o.valid & ~self.o.ready))]
+        m.d.sync += [level.eq(level + ram.w_en - ram.r_en), self.o.valid.eq(ram.r_en | passes | (self.o.valid & ~self.o.ready))]
         for at, moves in ((write_address, ram.w_en), (read_address, ram.r_en)):
             with m.If(moves):
                 m.d.sync += at.eq(Mux(at == self._depth - 1, Const(0), at + 1))

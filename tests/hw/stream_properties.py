@@ -52,9 +52,11 @@ class Words(wiring.Component):
 
     Parameters:
         ring: words of a queue's memory, in front of one at the output; 0 for other units.
+        prompt: whether what comes goes past the empty memory.
     """
 
-    def __init__(self, unit, *, holds, becomes=lambda word: word, room=False, ring=0):
+    def __init__(self, unit, *, holds, becomes=lambda word: word, room=False, ring=0, prompt=False):
+        self._prompt = prompt
         self._unit, self._holds, self._becomes, self._room, self._ring = unit, holds, becomes, room, ring
         super().__init__({
             "valid": In(1), "payload": In(unit.i.payload.shape()), "ready": In(1), "pick": In(1),
@@ -101,17 +103,19 @@ class Words(wiring.Component):
         waits, first, full, reads = Signal(range(size + 1)), Signal(range(size)), Signal(), Signal()
         behind, place = Signal(range(size + 2)), Signal(range(2 * size + 2))
         at = Signal(range(2 * size + 2))
+        passes, kept = Signal(), Signal()
         m.d.comb += [
-            reads.eq((waits != 0) & (~full | port.ready)), write.en.eq(comes), write.data.eq(self._unit.i.payload),
+            passes.eq(comes & (waits == 0) & (~full | port.ready) & self._prompt), kept.eq(comes & ~passes),
+            reads.eq((waits != 0) & (~full | port.ready)), write.en.eq(kept), write.data.eq(self._unit.i.payload),
             behind.eq(ahead - full), place.eq(first + behind), read.addr.eq(Mux(place >= size, place - size, place)),
             at.eq(first + waits)]
-        m.d.sync += [full.eq(reads | (full & ~port.ready)), waits.eq(waits + comes - reads)]
-        for address, moves in ((write.addr, comes), (first, reads)):
+        m.d.sync += [full.eq(reads | passes | (full & ~port.ready)), waits.eq(waits + kept - reads)]
+        for address, moves in ((write.addr, kept), (first, reads)):
             with m.If(moves):
                 m.d.sync += address.eq(Mux(address == size - 1, 0, address + 1))
         there = Mux(full & (ahead == 0), Value.cast(port.payload), read.data) == word
         return ((port.valid == full) & (inside == waits + full) & (waits <= size) & (first < size)
-                & (full | (waits <= 1)) & (write.addr == Mux(at >= size, at - size, at))
+                & (full | (waits <= int(not self._prompt))) & (write.addr == Mux(at >= size, at - size, at))
                 & (~tracked | ((ahead < inside) & there)))
 
 

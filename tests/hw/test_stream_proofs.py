@@ -10,6 +10,7 @@ from amaranth.hdl import Cat
 from circulant.hw.arith.fft import FftShape, ForwardFft, InverseFft
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.stream.pipeline import Queue
+from circulant.hw.stream.storage import DeepQueue
 from tests.hw.prove import Machine, Proof, explore
 from tests.hw.simulate import decode, trace
 from tests.hw.stream_properties import Pipeline, Words, elements, frames
@@ -36,6 +37,10 @@ UNITS = {
         InverseFft(FftShape(2, 1, 4)), holds=1, becomes=lambda word: Cat(value[:2] for value in butterfly(word))),
     **{f"queue of {depth}": lambda depth=depth: Words(Queue(1, depth=depth), holds=max(3, depth), room=True)
        for depth in (1, 3, 4)},
+    **{f"prompt queue of {depth}": lambda depth=depth: Words(
+        Queue(1, depth=depth, prompt=True), holds=max(3, depth), room=True) for depth in (1, 4)},
+    **{f"prompt deep queue of {depth}": lambda depth=depth: Words(
+        DeepQueue(1, depth=depth, prompt=True), holds=1 + depth, room=True) for depth in (1, 3)},
     **{f"blocks of {k_in} to {k_out}, {size} values": lambda case=(size, k_in, k_out): elements(*case)
        for size, k_in, k_out in ((2, 2, 1), (3, 2, 1), (1, 2, 1), (2, 1, 2), (3, 1, 2), (1, 1, 2), (2, 1, 4))},
     **{f"frames of {vectors or 'any number of'} vectors of {size}": lambda case=(size, vectors): frames(*case)

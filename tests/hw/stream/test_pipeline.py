@@ -8,6 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.stream.pipeline import (
     LEVELS,
+    PROMPT,
+    QUEUE,
     Lives,
     Queue,
     Registers,
@@ -169,29 +171,36 @@ def test_registers_move_up_to_a_stalled_output():
     assert shown["i.ready"] == [1, 1, 1, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("prompt", [False, True])
 @pytest.mark.parametrize(("depth", "holds"), [(1, 3), (2, 3), (3, 3), (5, 5)])
-def test_queue_takes_its_depth_at_once_and_gives_two_cycles_later(depth, holds):
+def test_queue_takes_its_depth_at_once_and_gives_two_cycles_later_or_promptly(depth, holds, prompt):
     """A buffered FIFO of a depth below three pauses behind its first payload."""
-    shown = trace(Queue(signed(7), depth=depth), {
+    shown = trace(Queue(signed(7), depth=depth, prompt=prompt), {
         "i.valid": [1] * (holds + 4), "i.payload": list(range(holds + 4)), "o.ready": [0] * (holds + 4)})
     assert shown["i.ready"] == [1] * holds + [0] * 4
-    assert shown["o.valid"] == [0, 0] + [1] * (holds + 2)
+    late = PROMPT if prompt else QUEUE
+    assert shown["o.valid"] == [0] * late + [1] * (holds + 4 - late)
     assert shown["level"] == [*range(holds + 1), *[holds] * 3]
 
 
 @pytest.mark.parametrize(("stall_i", "stall_o"), STALLS)
 @pytest.mark.parametrize("depth", [1, 5])
-def test_queue_keeps_order_and_shape(depth, stall_i, stall_o):
+@pytest.mark.parametrize("prompt", [False, True])
+def test_queue_keeps_order_and_shape(depth, stall_i, stall_o, prompt):
     payloads = [{"data": [n, -n, 7 - n], "last": n % 2} for n in range(-100, 100)]
-    assert streamed(Queue(block(3, 8), depth=depth), payloads, stall_i=stall_i, stall_o=stall_o, quiet=50) == payloads
+    assert streamed(Queue(block(3, 8), depth=depth, prompt=prompt), payloads, stall_i=stall_i, stall_o=stall_o,
+                    quiet=50) == payloads
 
 
-def test_queue_passes_a_payload_per_cycle():
-    assert cycles(Queue(8, depth=4), list(range(50)), quiet=5) == (list(range(50)), list(range(2, 52)))
+@pytest.mark.parametrize(("prompt", "late"), [(False, QUEUE), (True, PROMPT)])
+def test_queue_passes_a_payload_per_cycle(prompt, late):
+    assert cycles(Queue(8, depth=4, prompt=prompt), list(range(50)), quiet=5) == (
+        list(range(50)), list(range(late, 50 + late)))
 
 
-def test_queue_is_empty_after_a_reset():
-    assert streamed(Queue(8, depth=8), list(range(50)), stall_o=0.6, reset_at=25) == list(range(50))
+@pytest.mark.parametrize("prompt", [False, True])
+def test_queue_is_empty_after_a_reset(prompt):
+    assert streamed(Queue(8, depth=8, prompt=prompt), list(range(50)), stall_o=0.6, reset_at=25) == list(range(50))
 
 
 class TestTheHelper:

@@ -3,7 +3,7 @@ from functools import cache
 import pytest
 
 from circulant.hw.emit.target import VerilogTarget
-from circulant.hw.stream.pipeline import block
+from circulant.hw.stream.pipeline import PROMPT, QUEUE, block
 from circulant.hw.stream.storage import DeepQueue, Ram
 from circulant.sim.arith.fixed import Format
 from tests.hw.golden import blocks, numbers
@@ -14,9 +14,9 @@ PAYLOADS = blocks([numbers(Format(5, 0), t, 2, seed=t) for t in (4, 9, 1, 12)], 
 
 
 @cache
-def queue(depth):
+def queue(depth, prompt=False):
     """Compiled once for all tests."""
-    return DeepQueue(block(2, 5), depth=depth)
+    return DeepQueue(block(2, 5), depth=depth, prompt=prompt)
 
 
 def test_a_word_is_there_a_cycle_after_it_was_asked_for_and_stays():
@@ -27,9 +27,10 @@ def test_a_word_is_there_a_cycle_after_it_was_asked_for_and_stays():
 
 
 @pytest.mark.parametrize(("stall_i", "stall_o"), STALLS)
-@pytest.mark.parametrize("depth", [1, 2, 5, 8, 40])
-def test_the_same_payloads_in_the_same_order(depth, stall_i, stall_o):
-    assert stream(queue(depth), PAYLOADS, stall_i=stall_i, stall_o=stall_o, seed=depth) == PAYLOADS
+@pytest.mark.parametrize(("depth", "prompt"), [(1, False), (2, False), (5, False), (8, False), (40, False), (1, True),
+                                               (5, True)])
+def test_the_same_payloads_in_the_same_order(depth, prompt, stall_i, stall_o):
+    assert stream(queue(depth, prompt), PAYLOADS, stall_i=stall_i, stall_o=stall_o, seed=depth) == PAYLOADS
 
 
 @pytest.mark.parametrize("reset_at", [1, 6, 15])
@@ -37,15 +38,17 @@ def test_a_reset_empties_it(reset_at):
     assert stream(queue(5), PAYLOADS, stall_o=0.5, reset_at=reset_at) == PAYLOADS
 
 
-def test_a_payload_passes_in_each_cycle():
-    came, went = cycles(queue(2), PAYLOADS)
+@pytest.mark.parametrize(("prompt", "late"), [(False, QUEUE), (True, PROMPT)])
+def test_a_payload_passes_in_each_cycle(prompt, late):
+    came, went = cycles(queue(2, prompt), PAYLOADS)
     assert came == list(range(len(PAYLOADS)))
-    assert went == [cycle + 2 for cycle in came]
+    assert went == [cycle + late for cycle in came]
 
 
 @pytest.mark.parametrize("depth", [3, 8])
-def test_it_holds_as_many_as_it_says_and_one_at_the_output(depth):
-    shown = trace(queue(depth), {"i.valid": [1] * 20, "o.ready": [0] * 20})
+@pytest.mark.parametrize("prompt", [False, True])
+def test_it_holds_as_many_as_it_says_and_one_at_the_output(depth, prompt):
+    shown = trace(queue(depth, prompt), {"i.valid": [1] * 20, "o.ready": [0] * 20})
     assert sum(shown["i.ready"]) == depth + 1
 
 
