@@ -51,7 +51,8 @@ class LinearLayer(wiring.Component):
         self._blocks = -(-product.rows // self._k)
         self._queue = Queue(block(self._k, product.output.width), depth=3 * self._blocks)
         self.program = program
-        self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape),
+        aside = program.shape.takes if program.either else spare_blocks(layer, program.shape)
+        self._banks = BankShape(program.shape.columns, product, aside=aside,
                                 levels=program.shape.levels, single=single, counts=program.counts)
         self._engine = Engine(name=layer.name, program=program, banks=self._banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
@@ -142,8 +143,8 @@ def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
 
 
 def spare_blocks(layer: Linear, shape: ArrayShape) -> int:
-    """Blocks that come side by side: as many as the array takes; values of a dense layer, so many that the array waits
-    for none, and that its banks take them."""
+    """Blocks that come side by side: as many as the array takes; values of a dense layer that begins with the whole
+    vector, so many that the array waits for none, and that its banks take them."""
     p, q, k = layer.product.weights.shape
     if k > 1:
         return shape.takes
