@@ -17,7 +17,7 @@ def write_latency(k: int, levels: int = LEVELS) -> int:
 
 
 def forwards(k: int, levels: int) -> bool:
-    """Whether a layer's own block can be read in the cycle in which it is written: where the levels of logic allow two
+    """Whether a layer's own block, or one that nothing can hold up, can be read in the cycle in which it is written: where the levels of logic allow two
     steps between two registers, and it is known a cycle before that it comes."""
     return steps(levels) > 1 and forward_latency(k, levels) > 1
 
@@ -68,6 +68,12 @@ class BankShape:
     def width(self) -> int:
         """Bits of a number of a spectrum."""
         return max(product.spectrum.width for product in (self.x, self.h, self.second) if product is not None)
+
+    @property
+    def foreknown(self) -> bool:
+        """Whether a block of the input counts before it is written, and is read in that cycle: nothing holds it up in a
+        layer without a state."""
+        return self.h is None and forwards(self.k, self.levels)
 
     @property
     def x_blocks(self) -> int:

@@ -37,7 +37,7 @@ class Banks(wiring.Component):
         own.data: its values.
         have: blocks of the recurrent and the second vector that have come and are not read to the end. A block counts
             in the cycle before that in which it can be read, see `write_latency`. Where ``counts`` of `BankShape` is 3
-            also those of the input, which count a cycle later.
+            also those of the input, which count a cycle later unless they are ``foreknown``.
         address: address in all banks that is read in this cycle.
         group: number of the group of columns that is read in this cycle.
         zero: the recurrent part of the vector reads as zero.
@@ -73,16 +73,16 @@ class Banks(wiring.Component):
         x_ffts, x_bank, x_address, x_written = self._input(m, platform)
         x_fft = x_ffts[0]
         m.d.comb += x_written.eq(x_fft.o.valid & x_fft.o.ready)
-        comes, own_bank, own_address, own_spectra = Const(0), x_bank, x_address, [x_fft.o.payload]
+        comes, own_bank, own_address, own_spectra = Const(0), x_bank, x_address, [each.o.payload for each in x_ffts]
         if shape.h is not None:
             comes, own_bank, own_address, own_spectra = self._own(m, platform, shape.h)
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
-        beside = shape.own.bit_length() - 1
-        m.d.comb += [each.o.ready.eq(~(comes & (own_bank[beside:] == x_bank[beside:]))) for each in x_ffts]
+        places = shape.own.bit_length() - 1
+        m.d.comb += [each.o.ready.eq(~(comes & (own_bank[places:] == x_bank[places:]))) for each in x_ffts]
 
         # The banks: what comes is written to its bank, and all of them are read at once.
-        spectrum = self.spectra.shape().elem_shape
-        forwarding = shape.h is not None and forwards(shape.k, shape.levels)
+        spectrum, beside = self.spectra.shape().elem_shape, len(own_spectra)
+        forwarding = shape.foreknown or (shape.h is not None and forwards(shape.k, shape.levels))
         forwarded = [delay(m, Value.cast(each), int(forwarding), name="forwarded") for each in own_spectra]
         group, zero, address = (delay(m, value, 1, name=name) for name, value in (
             ("group", self.group), ("zero", self.zero), ("address", self.address)))
@@ -94,13 +94,14 @@ class Banks(wiring.Component):
             m.d.comb += [read.en.eq(1), read.addr.eq(self.address), write.en.eq(x_here), write.addr.eq(x_address)]
             word: Value = read.data
             m.d.comb += [write.data[j].eq(x_ffts[bank % shape.aside].o.payload[j]) for j in range(shape.k)]
-            here = comes & (own_bank == bank - bank % shape.own)
-            with m.If(here):
-                m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
-                m.d.comb += [write.data[j].eq(own_spectra[bank % shape.own][j]) for j in range(shape.k)]
+            here = x_here if shape.foreknown else comes & (own_bank == bank - bank % beside)
+            if not shape.foreknown:
+                with m.If(here):
+                    m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
+                    m.d.comb += [write.data[j].eq(own_spectra[bank % beside][j]) for j in range(shape.k)]
             if forwarding:  # What is written in the cycle of its reading.
                 again = delay(m, here & (own_address == self.address), 1, name=f"again_{bank}")
-                word = Mux(again, forwarded[bank % shape.own], Value.cast(word))
+                word = Mux(again, forwarded[bank % beside], Value.cast(word))
             nothing = self._beyond(bank, group, address)
             if shape.h is not None:
                 nothing |= zero & (group >= max(0, -(-(shape.head - bank) // shape.columns)))
@@ -148,9 +149,18 @@ class Banks(wiring.Component):
         # The place of what leaves the transforms, and the whole inputs that wait.
         bank, address, ends = self._places(m, "x", written, first=0, count=beats, bases=shape.bases,
                                            aside=shape.aside)
-        m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
+        counts = written
+        if shape.foreknown:  # Known a cycle before it can be read.
+            counts = delay(m, accepted, write_latency(shape.k, shape.levels) - 2, name="counts", reset_less=False)
+            ends = Const(1)
+            if beats > 1:
+                beat = Signal(range(beats), name="counted")
+                ends = beat == beats - 1
+                with m.If(counts):
+                    m.d.sync += beat.eq(Mux(ends, 0, beat + 1))
+        m.d.sync += self.inputs.eq(self.inputs + (counts & ends) - self.done_input)
         if shape.counts > 2:
-            come = written if shape.aside == 1 else Mux(written, shape.aside, 0)
+            come = counts if shape.aside == 1 else Mux(counts, shape.aside, 0)
             m.d.sync += self.have[2].eq(self.have[2] + come - Mux(self.done_input, beats * shape.aside, 0))
         return transforms, bank, address, written
 

@@ -18,7 +18,7 @@ from circulant.hw.plan.layer_plan import array_entry, estimate, with_array
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.step_cost import vector_limit
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import Queue, block, connect, element
+from circulant.hw.stream.pipeline import Queue, block, connect, element, steps
 from circulant.hw.unit import Site, heeds_marks, loadable, unit
 from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.linear import Linear
@@ -49,7 +49,8 @@ class LinearLayer(wiring.Component):
         self._layer, product = layer, layer.product
         self._k = product.block_size * program.shape.gives  # values that leave in a cycle
         self._blocks = -(-product.rows // self._k)
-        self._queue = Queue(block(self._k, product.output.width), depth=3 * self._blocks)
+        self._queue = Queue(block(self._k, product.output.width), depth=3 * self._blocks,
+                            prompt=steps(program.shape.levels) > 1)
         self.program = program
         aside = program.shape.takes if program.either else spare_blocks(layer, program.shape)
         self._banks = BankShape(program.shape.columns, product, aside=aside,

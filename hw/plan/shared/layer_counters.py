@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from circulant.hw.arith.fft import forward_latency
-from circulant.hw.array.bank_shape import write_latency
+from circulant.hw.array.bank_shape import forwards, write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue, Program
@@ -14,6 +14,7 @@ from circulant.hw.array.row_buffers import rows_latency
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.step_cost import stages
+from circulant.hw.stream.pipeline import steps
 
 __all__ = ["Events", "SharedLayer", "merged", "schedule"]
 
@@ -157,6 +158,8 @@ class SharedLayer:
         # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.
         transform, self._back = forward_latency(k, shape.levels), write_latency(k, shape.levels)
         self._pipe = [False] * transform
+        self._foreknown = not h_blocks and forwards(k, shape.levels)
+        self._prompt = not h_blocks and steps(shape.levels) > 1
         self._own, self._soon, self._gone = _Delay(transform), _Delay(self._back - 2), _Delay(self._back - 1)
         self._held, self._came, self._inputs, self._have = 0, 0, 0, [0, 0, 0]
         self._own_at = [0, 0]
@@ -269,9 +272,10 @@ class SharedLayer:
             self._at += 1
         if accepted >= 0:
             self._active, self.command, self._at, self._zero, self._leads = True, accepted, 0, zero, leads
-        reads = self._queued > 0 and (not self.offers or self.leaves)
-        self.offers = self._queued > 0 or (self.offers and not self.leaves)
-        self._queued += queued - reads
+        free = not self.offers or self.leaves
+        reads, passes = self._queued > 0 and free, self._prompt and queued and not self._queued and free
+        self.offers = self._queued > 0 or passes or not free
+        self._queued += queued - passes - reads
         self.done += ends
         self._now = cycle + 1
         if accepted >= 0 or done or queued or reads or self.accepts or self.leaves:
@@ -332,6 +336,8 @@ class SharedLayer:
             self.still = 0
         held_up = self._pipe[-1] and self._collides
         written = self._pipe[-1] and not held_up
+        if self._foreknown:  # It counts before it is written.
+            written = self._pipe[-3] if len(self._pipe) > 2 else self.accepts
         if not held_up:
             self._pipe = [self.accepts, *self._pipe[:-1]]
         second = self._own.get(cycle)
