@@ -336,7 +336,7 @@ LINES = {
     "circulant": 10_910,
     "training": 15_165,
     "sim": 18_065,
-    "hw": 26_045,
+    "hw": 26_125,
     "boards": 7_775,
     "benchmarks": 10_080,
     "examples": 1_300,

@@ -17,8 +17,8 @@ def write_latency(k: int, levels: int = LEVELS) -> int:
 
 
 def forwards(k: int, levels: int) -> bool:
-    """Whether a layer's own block, or one that nothing can hold up, can be read in the cycle in which it is written: where the levels of logic allow two
-    steps between two registers, and it is known a cycle before that it comes."""
+    """Whether a block that nothing holds up, as a layer's own, can be read in the cycle in which it is written: where
+    the levels of logic allow two steps between two registers, and it is known a cycle before that it comes."""
     return steps(levels) > 1 and forward_latency(k, levels) > 1
 
 

@@ -126,7 +126,8 @@ class DeepQueue(wiring.Component):
         ]
 
         # What is held is counted, and addresses go round.
-        m.d.sync += [level.eq(level + ram.w_en - ram.r_en), self.o.valid.eq(ram.r_en | passes | (self.o.valid & ~self.o.ready))]
+        m.d.sync += [level.eq(level + ram.w_en - ram.r_en),
+                     self.o.valid.eq(ram.r_en | passes | (self.o.valid & ~self.o.ready))]
         for at, moves in ((write_address, ram.w_en), (read_address, ram.r_en)):
             with m.If(moves):
                 m.d.sync += at.eq(Mux(at == self._depth - 1, Const(0), at + 1))
