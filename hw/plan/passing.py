@@ -153,10 +153,10 @@ def _waiting(comes: Cycles, moves: Cycles, period: int) -> int:
     arrive, leave = ({cycle + later for later in times for cycle in cycles} for cycles in (comes, moves))
     most, level, shown = 0, 0, False
     for cycle in range(comes[0], comes[-1] + times[-1] + 1):
-        comes, take = cycle in arrive, shown and cycle in leave
+        given, take = cycle in arrive, shown and cycle in leave
         free = not shown or take
-        read, passes = level > 0 and free, comes and free and not level
-        write = comes and not passes
+        read, passes = level > 0 and free, given and free and not level
+        write = given and not passes
         most = max(most, level + 1) if write else most
         level, shown = level + write - read, read or passes or not free
     return most
