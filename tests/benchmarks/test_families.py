@@ -39,9 +39,9 @@ def test_the_separable_network_has_few_multipliers_and_no_published_cycles(monke
 
 
 def test_a_row_is_planned_and_played(monkeypatch):
-    monkeypatch.setitem(families.FAMILIES, "tcn-small", ("tcn", (8,), Flow(1, sequence=True), 99))
-    row, = families.measure(["tcn-small"], [4], multipliers=100, simulate=False).rows
+    monkeypatch.setitem(families.FAMILIES, "space-small", ("space", (8, 4), Flow(8, sequence=True), 99))
+    row, = families.measure(["space-small"], [4], multipliers=100, simulate=False).rows
     assert row.floor_cycles > 0 and row.multipliers <= 100 and row.mismatches is None and "planned" in row.text
-    played, = families.measure(["tcn-small"], [4], multipliers=100, steps=12).rows
+    played, = families.measure(["space-small"], [4], multipliers=100, steps=12).rows
     assert (played.mismatches, played.vollo_v80) == (0, 99) and played.period >= row.floor_cycles
     assert played.text.endswith("words; Vollo 99")

@@ -16,7 +16,7 @@ from circulant.training.loop.loop import Fit
 from circulant.training.loop.runtime import process_group
 from circulant.training.loop.train import train_direct
 
-PAUSE = 0.08
+PAUSE = 0.05
 """Seconds that a step of the first process takes longer than its computation."""
 
 SLOWER = 3
