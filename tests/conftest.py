@@ -26,6 +26,10 @@ DEAREST = ("test_end_to_end.py", "sim/cosim/test_verification.py", "circulant/te
            "training/loop/test_communication.py")
 """Files that take most processor time, which come first: a worker takes whole files, and one would end alone."""
 
+MOST_GARBAGE = 3_000_000
+"""New objects before garbage is looked for: some 300 MB. Nearly all that is new while a circuit is elaborated
+lives as long as it, and with Python's 700 the search took a fifth of the time of such tests."""
+
 _left_out = pytest.StashKey[int]()
 
 
@@ -57,9 +61,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """No garbage is looked for among the tests and the modules, which live to the end."""
+    """No garbage is looked for among the tests and the modules, which live to the end, and seldom elsewhere."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(MOST_GARBAGE)
 
 
 def pytest_deselected(items):

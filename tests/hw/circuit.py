@@ -8,6 +8,7 @@ they read has changed, and values are kept as the numbers that they are. One clo
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from amaranth.hdl import Cat, ClockDomain, Fragment, Shape
@@ -39,8 +40,7 @@ class Circuit:
             self._domain, self._reset = domain.name, domain.rst
             for signal in signals:
                 self._place(signal)
-            self._parts = [part for each in _flat(fragment) for part in self._of(each)]
-            self._compile()
+            self._compile([part for each in _flat(fragment) for part in self._of(each)])
         self.reset()
 
     def reset(self) -> None:
@@ -119,9 +119,9 @@ class Circuit:
             assert domain in ("comb", self._domain), f"A circuit under test must have one clock, not also {domain!r}"
             yield _Part(self, fragment, domain)
 
-    def _compile(self) -> None:
-        logic = _ordered([part for part in self._parts if part.logic])
-        parts = [*logic, *(part for part in self._parts if not part.logic)]
+    def _compile(self, processes: list["_Part"]) -> None:
+        logic = _ordered([part for part in processes if part.logic])
+        parts = [*logic, *(part for part in processes if not part.logic)]
         self._logic = len(logic)
         self._dirty = bytearray(len(parts))
         self._values: list[int] = [0] * len(self._signals)
@@ -136,11 +136,9 @@ class Circuit:
                 self._readers[place].append(number)
             for memory in part.rereads:
                 self._rereaders[memory].append(number)
-        text = "".join(part.text(f"p{number}", self._readers) for number, part in enumerate(parts))
-        names: dict[str, Any] = {f"M{n}": contents for n, contents in enumerate(self._contents)}
-        names |= {"V": self._values, "D": self._dirty, "change": self._changes.append, "write": self._writes.append}
-        exec(compile(text, "<circuit>", "exec"), names)
-        self._run = [names[f"p{number}"] for number in range(len(parts))]
+        names = {"V": self._values, "D": self._dirty, "M": self._contents, "change": self._changes.append,
+                 "write": self._writes.append}
+        self._run = [_maker(*part.text(self._readers))(*names.values(), *part.given.values()) for part in parts]
 
 
 class _Part:
@@ -161,32 +159,39 @@ class _Part:
         self._driven = [(circuit._place(signal), signal, mask) for signal, mask in masks.masks()]
         self.drives = [place for place, _, _ in self._driven]
         for place, signal, _ in self._driven:
-            self._text.line(f"n{place} = {signal.init}" if self.logic else f"n{place} = V[{place}]")
+            name = self._text.name("a", place)
+            self._text.line(f"n{name} = {signal.init}" if self.logic else f"n{name} = V[{name}]")
         self._statements(statements)
-        kept = [(place, signal) for place, signal, _ in self._driven if not signal.reset_less]
+        kept = [(self._text.name("a", place), signal) for place, signal, _ in self._driven if not signal.reset_less]
         if kept and not self.logic and circuit._reset is not None:
             self._text.line(f"if {values.bits(circuit._reset)}:")
             with self._text.indented():
-                for place, signal in kept:
-                    self._text.line(f"n{place} = {signal.init}")
+                for name, signal in kept:
+                    self._text.line(f"n{name} = {signal.init}")
         self.rereads: list[int] = []
         if memory is not None:
             self._ports(memory, domain, reads)
         self.reads = sorted(values.read)
 
-    def text(self, name: str, readers: list[list[int]]) -> str:
+    @property
+    def given(self) -> dict[str, Any]:
+        return self._text.given
+
+    def text(self, readers: list[list[int]]) -> tuple[str, tuple[str, ...]]:
+        """The text of the process, and the names of what it is `given`; to be called once."""
         for place, signal, mask in self._driven:
+            name = self._text.name("a", place)
             whole = mask == (1 << len(signal)) - 1
             if signal.shape().signed and len(signal) and mask >> len(signal) - 1:
                 mask |= -1 << len(signal)
             if not self.logic:
-                self._text.line(f"if n{place} != V[{place}]: change(({place}, {-1 if whole else mask}, n{place}))")
+                self._text.line(f"if n{name} != V[{name}]: change(({name}, {-1 if whole else mask}, n{name}))")
                 continue
             if not whole:
-                self._text.line(f"n{place} = V[{place}] & {~mask} | n{place} & {mask}")
-            wake = "".join(f"; D[{reader}] = 1" for reader in readers[place])
-            self._text.line(f"if n{place} != V[{place}]: V[{place}] = n{place}{wake}")
-        return f"def {name}(V=V, D=D):\n    pass\n{self._text.whole()}"
+                self._text.line(f"n{name} = V[{name}] & {~mask} | n{name} & {mask}")
+            wake = "".join(f"; D[{self._text.name('d', reader)}] = 1" for reader in readers[place])
+            self._text.line(f"if n{name} != V[{name}]: V[{name}] = n{name}{wake}")
+        return self._text.whole(), tuple(self._text.given)
 
     def _statements(self, statements: Any) -> None:
         for each in statements:
@@ -201,7 +206,7 @@ class _Part:
 
     def _ports(self, fragment: Any, domain: str, reads: list[Any]) -> None:
         data, values, text = fragment._data, self._values, self._text
-        memory = self._circuit._memory(data)
+        memory = text.name("m", self._circuit._memory(data))
         written = {}
         for number, port in enumerate(fragment._write_ports):
             if port._domain == domain:
@@ -210,11 +215,11 @@ class _Part:
                 address, value, mask = written[number]
                 text.line(f"if {mask}: write(({memory}, {address}, {mask}, {value}))")
         for port in reads:
-            self.rereads = [memory]
+            self.rereads = [self._circuit._memory(data)]
             text.line(f"if {values.bits(port._en)}:")
             with text.indented():
                 address = text.variable(values.bits(port._addr))
-                read = text.variable(f"M{memory}[{address}] if {address} < {data.depth} else 0")
+                read = text.variable(f"M[{memory}][{address}] if {address} < {data.depth} else 0")
                 # What is read while it is written is nobody's: block RAM of some families gives anything then.
                 for number, (at, _, mask) in written.items():
                     if number not in port._transparent_for and OLD not in fragment._attrs:
@@ -223,6 +228,15 @@ class _Part:
                     at, value, mask = written[number]
                     text.line(f"if {address} == {at}: {read} = {read} & ~{mask} | {value} & {mask}")
                 values.assign(port._data, f"({read} & {(1 << len(port._data)) - 1})", Shape(len(port._data)))
+
+
+@lru_cache(maxsize=4096)  # Lanes of a design are alike, and so are the units of many designs.
+def _maker(text: str, given: tuple[str, ...]) -> Any:
+    """What makes a process of its text."""
+    names: dict[str, Any] = {}
+    source = f"def make({', '.join(('V', 'D', 'M', 'change', 'write', *given))}):\n    def process(V=V, D=D):\n"
+    exec(compile(f"{source}        pass\n{text}    return process", "<circuit>", "exec"), names)
+    return names["make"]
 
 
 def _flat(fragment: Any) -> Iterator[Any]:

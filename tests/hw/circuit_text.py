@@ -22,11 +22,21 @@ FORMATS = {
 
 
 class Text:
-    """Lines of a function."""
+    """Lines of a function, in which places have names, so that like functions have one text."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._depth, self._made = 1, 0
+        self._depth, self._made = 2, 0
+        self._names: dict[tuple[str, Any], str] = {}
+
+    def name(self, kind: str, given: Any) -> str:
+        """The name by which the function gets a place, or what else differs among like ones."""
+        return self._names.setdefault((kind, given), f"{kind}{len(self._names)}")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is given to the function, by name."""
+        return {name: given for (_, given), name in self._names.items()}
 
     def line(self, text: str) -> None:
         self._lines.append(f"{'    ' * self._depth}{text}\n")
@@ -53,6 +63,9 @@ class Values:
         self.read: set[int] = set()
         self._text, self._place = text, place
 
+    def _name(self, signal: Any) -> str:
+        return self._text.name("a", self._place(signal))
+
     def exact(self, value: Any, *, driven: bool = False) -> str:
         """The number that a value is; if ``driven``, as it was assigned so far."""
         text = self._exact(value, driven)
@@ -66,12 +79,15 @@ class Values:
     def assign(self, target: Any, text: str, shape: Shape) -> None:
         """Assign a number that has a shape."""
         if isinstance(target, Signal):
-            self._text.line(f"n{self._place(target)} = {_fitted(text, shape, target.shape())}")
+            self._text.line(f"n{self._name(target)} = {_fitted(text, shape, target.shape())}")
         elif isinstance(target, Operator) and target.operator in ("u", "s"):
             self.assign(target.operands[0], text, shape)
-        elif isinstance(target, Slice | Part):
-            offset = str(target.start) if isinstance(target, Slice) else f"{self.bits(target.offset)} * {target.stride}"
-            at, mask = self._text.variable(offset), (1 << len(target)) - 1
+        elif isinstance(target, Slice):
+            mask, size, before = (1 << len(target)) - 1, len(target.value), self.bits(target.value, driven=True)
+            kept = (1 << size) - 1 & ~(mask << target.start)
+            self.assign(target.value, f"({before} & {kept} | ({text} & {mask}) << {target.start})", Shape(size))
+        elif isinstance(target, Part):
+            at, mask = self._text.variable(f"{self.bits(target.offset)} * {target.stride}"), (1 << len(target)) - 1
             whole, before = target.value, self.bits(target.value, driven=True)
             merged = f"{before} & ~({mask} << {at}) | ({text} & {mask}) << {at}"
             self.assign(whole, f"(({merged}) & {(1 << len(whole)) - 1})", Shape(len(whole)))
@@ -100,10 +116,10 @@ class Values:
         if isinstance(value, Const):
             return f"({value.value})" if value.value < 0 else str(value.value)
         if isinstance(value, Signal):
-            place = self._place(value)
-            if not driven:
-                self.read.add(place)
-            return f"n{place}" if driven else f"V[{place}]"
+            if driven:
+                return f"n{self._name(value)}"
+            self.read.add(self._place(value))
+            return f"V[{self._name(value)}]"
         if isinstance(value, Operator):
             return self._operation(value, driven)
         if isinstance(value, Slice):

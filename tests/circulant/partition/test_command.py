@@ -1,5 +1,6 @@
 import json
 import sys
+from functools import cache
 
 import pytest
 from click.testing import CliRunner
@@ -7,6 +8,7 @@ from click.testing import CliRunner
 from circulant.cli import cli
 from circulant.hardware import Hardware
 from circulant.partition import command
+from circulant.run.divided import divide
 from circulant.sim.refusal import Refusal
 from tests.hw.chips.networks import data, pair
 
@@ -16,6 +18,21 @@ def run(tmp_path):
     pair().save(tmp_path)
     pair().vectors(data(pair())).save(tmp_path / "vectors.npz")
     return tmp_path
+
+
+@cache
+def divided(*asked):
+    return divide(pair(), asked[0], **dict(asked[1:]))
+
+
+@pytest.fixture(autouse=True)
+def once(monkeypatch):
+    """What is asked for twice is divided once."""
+    def of(network, asked, **how):
+        assert network.hash == pair().hash
+        return divided(asked, *how.items())
+
+    monkeypatch.setattr(command, "divide", of)
 
 
 def call(*arguments):
@@ -44,7 +61,7 @@ def test_lossy_links_are_named_where_there_are_links(run, monkeypatch, streams, 
     monkeypatch.setattr(command, "check", lambda *_: {
         "words_compared": 1200, "mismatches": 0, "cycles_per_step": 50.0, "latency_spaced": 80,
         "latencies": [3, 9] if lossy else [0], "rough_cycles_per_step": 51.0})
-    said = call(run, "--multipliers", 100, *streams, "--simulate")
+    said = call(run, "--multipliers", 100, *(streams or ("--link", "16,2")), "--simulate")
     assert said.endswith(f"1,200 words compared, 0 differ; period 50, latency 80 measured{lossy}\n")
 
 
