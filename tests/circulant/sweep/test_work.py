@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from circulant.experiment import Board
+from circulant.hw.plan.families import FAMILIES
 from circulant.hw.planner import plan
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.cosim import SimulationError
@@ -13,6 +15,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep import work
 from circulant.sweep.grid import read
+from circulant.sweep.point import Point
 from circulant.sweep.work import epochs, evaluate, failure, reason, train
 
 
@@ -157,15 +160,19 @@ def test_an_error_is_a_reason_too(points, monkeypatch):
 
 
 def test_a_device_that_is_too_small(points, monkeypatch):
-    from dataclasses import replace
-
-    from circulant.experiment import Board
-    from circulant.sweep.point import Point
-
     point = Point("small", replace(points[2].experiment, board=Board("iCE40UP5K")))
     trained = train(point)
     found, = evaluate([point], trained, "plan")
     assert found["reason"].startswith("A design must fit iCE40UP5K, but it needs ")
+
+
+def test_approximate_products_take_look_up_tables_and_a_slower_clock(points):
+    given, trained = replace(points[2].experiment, board=Board("LFE5U-85F")), train(points[2])
+    exact, other = (evaluate([Point("made", replace(given, quantization=replace(given.quantization, multiplier=name)))],
+                             trained, "plan")[0] for name in ("exact", "truncated:5"))
+    assert other["dsps"] < exact["dsps"] and other["luts"] > exact["luts"]
+    assert other["mhz"] < exact["mhz"] == FAMILIES["ecp5"].mhz(4)
+    assert other["cycles_per_step"] == exact["cycles_per_step"]
 
 
 @pytest.mark.parametrize("mismatches", [0, 2])
