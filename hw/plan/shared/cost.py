@@ -12,7 +12,7 @@ from math import inf
 
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import MAIN
-from circulant.hw.plan.shared.layer_counters import Events, merged
+from circulant.hw.plan.shared.events import Events, merged
 from circulant.hw.plan.shared.play import Play, working
 
 __all__ = ["RANKED", "Cost", "arriving_results", "end_latency", "least_period", "loop_latency", "period", "periods",
