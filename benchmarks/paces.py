@@ -37,7 +37,7 @@ layer is faster by a cycle than the one behind it. Until then the input goes on 
 
 OBJECTIVES = ("latency", "area", "auto")
 CELLS = ("lstm", "gru after", "gru before")
-BLOCKS = (2, 4, 8)
+BLOCKS = (1, 2, 4, 8)
 RIGHT = ("equal", "refused")
 FIGURES = {"period": "cycles_per_step", "latency_spaced": "latency_spaced", "latency_contiguous": "latency_contiguous"}
 """The names of figures in a plan, and in a verification."""

@@ -12,6 +12,7 @@ from typing import Any
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.layer_programs import IN_TURN, matrices_of
+from circulant.hw.array.passes.matrix import blocks_aside
 from circulant.hw.array.plans import LayerPlan, Plan, Simple, StreamPlan, ValuesPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.either_first import EitherFirst
@@ -306,17 +307,17 @@ def _earliest(layer: Linear, plan: LayerPlan, coming: _Coming, shapes: list[Arra
     own = layer.product.block_size
 
     def comes(shape: ArrayShape) -> Cycles:
-        return coming.taken(own * shape.takes)
+        return coming.taken(own * blocks_aside(matrices_of(layer), shape))
 
     shapes.sort(key=lambda shape: (_estimate(layer, shape, comes(shape)), shape.chains, shape.multipliers(own)))
     played: list[tuple[tuple[float, ...], int, LayerPlan]] = []
     for shape in shapes[:RANKED]:
         for first in sorted({1, shape.slots, 2 * shape.slots, IN_TURN[0]}):
             each = replace(_planned(layer, shape, (first, *IN_TURN[1:])), schedule=EitherFirst)
-            given = leaving(layer, each, comes(shape), own * shape.takes)
+            given = leaving(layer, each, comes(shape), own * blocks_aside(matrices_of(layer), shape))
             assert given is not None
             played.append(((given[-1], sum(given) / len(given), shape.chains, each.multipliers), len(played), each))
-    given = leaving(layer, plan, comes(plan.shape), own * plan.shape.takes)
+    given = leaving(layer, plan, comes(plan.shape), own * blocks_aside(matrices_of(layer), plan.shape))
     assert given is not None
     for (last, *_), _, each in sorted(played):
         if last >= given[-1]:
@@ -331,7 +332,8 @@ def _estimate(layer: Linear, shape: ArrayShape, comes: Cycles) -> int:
     """The cycle in which about the last block of a result leaves: columns first or rows first, whichever is sooner."""
     p, q, k = layer.product.weights.shape
     passes, groups = -(-p // shape.rows), -(-q // shape.columns)
-    there = [comes[min(((n + 1) * shape.columns - 1) // shape.takes, len(comes) - 1)] for n in range(groups)]
+    aside = blocks_aside(matrices_of(layer), shape)
+    there = [comes[min(((n + 1) * shape.columns - 1) // aside, len(comes) - 1)] for n in range(groups)]
     down, along = there[0], there[0]
     for cycle in there:
         down, along = max(down, cycle) + passes * shape.fold, max(along, cycle) + shape.fold

@@ -336,12 +336,12 @@ LINES = {
     "circulant": 10_910,
     "training": 15_165,
     "sim": 18_065,
-    "hw": 26_125,
+    "hw": 26_170,
     "boards": 7_775,
     "benchmarks": 10_080,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_335,
+    "tests": 55_385,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -9,6 +9,7 @@ from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import matrices, matrices_of
 from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_memory
+from circulant.hw.array.passes.matrix import blocks_aside
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
 from circulant.hw.array.shared_array import array_port
@@ -23,7 +24,7 @@ from circulant.hw.unit import Site, heeds_marks, loadable, unit
 from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.linear import Linear
 
-__all__ = ["LinearLayer", "spare_blocks", "vector_cycles"]
+__all__ = ["LinearLayer", "vector_cycles"]
 
 
 class LinearLayer(wiring.Component):
@@ -52,8 +53,7 @@ class LinearLayer(wiring.Component):
         self._queue = Queue(block(self._k, product.output.width), depth=3 * self._blocks,
                             prompt=steps(program.shape.levels) > 1)
         self.program = program
-        aside = program.shape.takes if program.either else spare_blocks(layer, program.shape)
-        self._banks = BankShape(program.shape.columns, product, aside=aside,
+        self._banks = BankShape(program.shape.columns, product, aside=blocks_aside(program.matrices, program.shape),
                                 levels=program.shape.levels, single=single, counts=program.counts)
         self._engine = Engine(name=layer.name, program=program, banks=self._banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
@@ -140,20 +140,7 @@ def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
     """
     p, q, _ = layer.product.weights.shape
     issue = -(-p // shape.rows) * max(-(-q // shape.columns) * shape.fold, shape.slots)
-    return max(issue, -(-q // spare_blocks(layer, shape)), -(-p // shape.gives))
-
-
-def spare_blocks(layer: Linear, shape: ArrayShape) -> int:
-    """Blocks that come side by side: as many as the array takes; values of a dense layer that begins with the whole
-    vector, so many that the array waits for none, and that its banks take them."""
-    p, q, k = layer.product.weights.shape
-    if k > 1:
-        return shape.takes
-    issue = -(-p // shape.rows) * -(-q // shape.columns) * shape.fold
-    aside = 1
-    while q // aside > issue and not shape.columns % (2 * aside) and not q % (2 * aside):
-        aside *= 2
-    return aside
+    return max(issue, -(-q // blocks_aside(matrices_of(layer), shape)), -(-p // shape.gives))
 
 
 @matrices.register

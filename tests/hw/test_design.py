@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.planner import layer_multiplications
 from circulant.sim import artifact
 from circulant.sim.design import read
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.conftest import SMALL
-from tests.hw.golden import network
+from tests.hw.golden import network, recurrent
 from tests.random_networks import Random
 
 
@@ -232,8 +234,11 @@ def test_what_the_chosen_engines_cost_is_what_the_design_has():
 
 def test_what_is_said_of_the_only_engines_that_there_are_is_what_the_design_has():
     """Where layers cannot share an array, also of a reloadable design, whose memories are others."""
-    made = generate(network(2, 4, 2, outputs=2, k_out=1), multipliers=12, reloadable=True)
+    projected = recurrent("lstm", k=2, inputs=2, hidden=4, projection=2)
+    layer = replace(projected, projection=replace(projected.projection, twiddle_bits=12))
+    made = generate(Network.chain("one", 2, True, (layer,)), multipliers=24, reloadable=True)
     (chosen,) = made.manifest["alternatives"]
     assert (chosen["multipliers"], chosen["memory_bits"]) == (made.multipliers, made.memory_bits)
     assert all(chosen[name] == made.manifest[name] for name in ("latency_spaced", "latency_contiguous"))
-    assert chosen["reason"] == "layers cannot share one: layer 'out' is dense, and a shared array multiplies blocks"
+    assert chosen["reason"] == ("layers cannot share one: the matrices of layer 'layer' have different numbers of "
+                                "twiddle bits")

@@ -42,7 +42,7 @@ def test_every_product_and_every_bit_of_the_verilog_is_foreseen(at):
 
 
 def test_a_network_is_the_sum_of_its_layers():
-    design = generate(golden.network(2, 6, 4, outputs=3, k_out=1), multipliers=12)
+    design = generate(golden.network(2, 6, 4, outputs=3, k_out=1), multipliers=12, objective="throughput")
     assert whole(design) == (design.multipliers, design.memory_bits)
     assert predict(design.network, design.plans, "xcu").dsps == design.multipliers, "one block for a narrow product"
     assert figures(design.network, design.plans) == design.figures

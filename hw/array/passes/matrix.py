@@ -10,7 +10,7 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import JointProduct, Product, multiplications
 from circulant.sim.arith.fixed import Integers
 
-__all__ = ["ArrayShape", "Matrix", "Part", "parts", "resets_after"]
+__all__ = ["ArrayShape", "Matrix", "Part", "blocks_aside", "parts", "resets_after"]
 
 
 @dataclass(frozen=True)
@@ -188,3 +188,16 @@ def resets_after(matrices: Sequence[Matrix]) -> bool:
     """Whether matrices are those of a GRU that resets after its matrix: the input's share of the candidate, the other
     gates, the state's share."""
     return [matrix.kinds for matrix in matrices] == [("nx",), ("r", "z"), ("nh",)]
+
+
+def blocks_aside(found: Sequence[Matrix], shape: ArrayShape) -> int:
+    """Blocks of the input that come side by side: as many as the array takes; values of a dense layer without a state,
+    so many that the array waits for none, and that its banks take them."""
+    only = found[0]
+    if only.product.block_size > 1 or len(found) > 1 or len(only.parts) > 1:
+        return shape.takes
+    issue = -(-only.rows // shape.rows) * -(-only.columns // shape.columns) * shape.fold
+    aside = 1
+    while only.columns // aside > issue and not shape.columns % (2 * aside) and not only.columns % (2 * aside):
+        aside *= 2
+    return aside

@@ -52,9 +52,6 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
                           "connected")
     simple = cast("list[Simple]", alone)
     for layer in simple:
-        if block_size(layer) == 1:
-            raise Refusal(f"{why} layer {layer.name!r} is dense, and a shared array multiplies blocks; give it "
-                          "a block size of 2 or more (compression.block_size)")
         if len({matrix.product.twiddle_bits for matrix in matrices_of(layer)}) > 1:
             raise Refusal(f"{why} the matrices of layer {layer.name!r} have different numbers of twiddle bits")
     forward = {id(within(layer)[0]) for layer in network.stages if layer.kind == "bidirectional"}

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
-from circulant.hw.array.layer_programs import IN_TURN, layer_program
+from circulant.hw.array.layer_programs import IN_TURN, layer_program, matrices_of
+from circulant.hw.array.passes.matrix import blocks_aside
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.input_first import InputFirst
-from circulant.hw.kinds.linear import LinearLayer, spare_blocks, vector_cycles
+from circulant.hw.kinds.linear import LinearLayer, vector_cycles
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.shared.cost import period
 from circulant.sim.kinds.linear import Linear
@@ -44,7 +45,7 @@ def test_ends_of_sequences_pass_a_layer_that_looks_at_them():
 def test_a_dense_layer_takes_values_side_by_side_at_the_pace_of_its_array(shape, aside):
     """As many as its columns and those of the matrix can be divided by; a vector takes what `vector_cycles` says."""
     layer = Linear("linear", 120, 10, product(10, 120, 1), False)
-    assert spare_blocks(layer, shape) == aside
+    assert blocks_aside(matrices_of(layer), shape) == aside
     dut = LinearLayer(layer, program=layer_program(layer, shape, IN_TURN))
     x = numbers(layer.input_format, 10, 120)
     given, wanted = ([block for row in rows for block in blocks([row[None]], size)]
@@ -56,7 +57,7 @@ def test_a_dense_layer_takes_values_side_by_side_at_the_pace_of_its_array(shape,
 
 @pytest.mark.parametrize(("sizes", "k", "shape"), [
     ((6, 8), 1, ArrayShape(2, 3, 1)), ((8, 8), 4, ArrayShape(2, 1, 1)), ((16, 16), 4, ArrayShape(2, 1, 1)),
-    ((5, 9), 1, ArrayShape(3, 5, 1)), ((24, 8), 8, ArrayShape(1, 3, 1))])
+    ((5, 9), 1, ArrayShape(3, 5, 1)), ((16, 64), 1, ArrayShape(16, 4, 1)), ((24, 8), 8, ArrayShape(1, 3, 1))])
 def test_vectors_come_in_the_period_that_is_played(sizes, k, shape):
     """Short ones wait for a bank, longer than their array would take them."""
     inputs, outputs = sizes

@@ -64,7 +64,6 @@ CANNOT = "hardware.objective must be 'throughput' or 'auto' where layers cannot 
 
 
 @pytest.mark.parametrize(("made", "options", "rule"), [
-    (network(4, 12, 8, outputs=8, k_out=1), {}, f"{CANNOT}layer 'out' is dense, and a shared array multiplies blocks"),
     (rebuilt(TWO, replace(TWO.layers[0], returns="sequence"), OverTime(
         "most", 12, "max", TWO.layers[0].output_format, TWO.layers[0].output_format)), {"objective": "area"},
      f"{CANNOT}layer 'most' is of the kind 'over_time', neither recurrent nor fully connected"),
@@ -192,10 +191,12 @@ def test_a_latency_that_is_not_planned_cannot_be_asked_for():
 
 
 def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
-    made = network(4, 12, 8, outputs=8, k_out=1)
+    layer = replace(PROJECTED, projection=replace(PROJECTED.projection, twiddle_bits=12))
+    made = Network.chain("one", 4, True, (layer,))
     found, = alternatives(made, 60, objective="auto")
     assert found.engines == "an array for each layer"
-    assert found.reason == "layers cannot share one: layer 'out' is dense, and a shared array multiplies blocks"
+    assert found.reason == ("layers cannot share one: the matrices of layer 'layer' have different numbers of twiddle "
+                            "bits")
     assert [each.shape for each in found.plans] == [each.shape for each in plan(made, 60)]
 
 

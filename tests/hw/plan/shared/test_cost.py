@@ -160,7 +160,7 @@ def play(network, top, x, *, stall=0.0, silence=0, ends=0, streams=1):
 def groups(seed):
     """A quantized stack of layers with several block sizes, and its plans: those in a row with one share an array."""
     rng = np.random.default_rng((12, seed))
-    sizes = [(4, 4, 2), (2, 4, 4), (2, 8), (8, 2, 2, 4), (4, 1 << seed % 2 + 1, 8)][seed % 5]
+    sizes = [(4, 4, 2), (2, 4, 4), (8, 1), (8, 2, 2, 4), (4, 1 << seed % 2, 8)][seed % 5]
     widths = rng.integers(3, 12, len(sizes) + 1).tolist()
     kinds = ["lstm", *rng.choice(("lstm", "after", "rnn", "linear"), len(sizes) - 1)]
     layers = tuple(layer(rng, n, kind, k=k, inputs=widths[n], outputs=widths[n + 1])
@@ -330,6 +330,20 @@ def test_a_step_may_take_more_where_a_sample_takes_much_less():
                           f"{1 - one.latency / each.latency:.0%} less")
 
 
+@pytest.mark.parametrize("objective", ["auto", "latency", "area"])
+def test_a_dense_last_layer_has_an_array_of_its_own_beside_the_shared_one(objective):
+    """It takes values side by side, as many as its array, and all cycles are as predicted."""
+    network = chain(12, ("after", 8, 16), ("after", 8, 16), ("linear", 1, 3))
+    found = next(each for each in alternatives(network, 120, objective=objective, levels=6)
+                 if each.plans[0].sharing is not None)
+    first, second, dense = found.plans
+    assert first.sharing is second.sharing is not dense.sharing and dense.sharing.layers == (network.stages[2],)
+    assert found.multipliers == sum(each.shape.multipliers(k) for each, k in ((first, 8), (dense, 1))) + sum(
+        each.elements for each in (first, second)) * 5 <= 120
+    top, _ = assert_as_predicted(network, found.plans, 1)
+    assert top.units[2].i.payload.data.shape().length > 1
+
+
 @pytest.mark.parametrize(("inputs", "kind", "levels"), [(4, "lstm", 4), (13, "after", 6)])
 def test_no_objective_has_a_lower_latency_than_that_for_it(inputs, kind, levels):
     lowest, other = (min(each.latency for each in alternatives(
@@ -381,7 +395,7 @@ def drawn_stack(seed):
     """A quantized stack of several layers, of one block size or of several, and what a plan of it may be asked for."""
     rng = np.random.default_rng((49, seed))
     count = int(rng.integers(2, 5))
-    sizes = rng.choice((2, 4, 8, 16), count) if seed % 3 == 0 else np.repeat(rng.choice((2, 4, 8, 16)), count)
+    sizes = rng.choice((1, 2, 4, 8, 16), count) if seed % 3 == 0 else np.repeat(rng.choice((2, 4, 8, 16)), count)
     widths = rng.integers(3, 40, count + 1).tolist()
     kinds = ["lstm", *rng.choice(("lstm", "after", "before", "projected", "linear", "rnn"), count - 1)]
     layers = tuple(layer(rng, n, kind, k=int(k), inputs=widths[n], outputs=widths[n + 1])

@@ -38,7 +38,7 @@ def drawn(seed, weights=0):
     found, size, k = [], int(rng.integers(2, 9)), int(rng.choice([2, 4, 8]))
     inputs, count = size, int(rng.integers(2, 6))
     for n in range(count):
-        k = int(rng.choice([2, 4, 8])) if rng.random() < 0.3 else k
+        k = int(rng.choice([1, 2, 4, 8])) if rng.random() < 0.3 else k
         pair, outputs = both and (n == 0 or rng.random() < 0.4), int(rng.integers(2, 2 * k + 3))
         kind = str(rng.choice(["gru", "before", "lstm", "projected"]))
         each = [recurrent(np.random.default_rng((seed, n)), 100 * weights + 10 * n + way, kind, k=k, inputs=size,
