@@ -18,10 +18,10 @@ from circulant.training.loop.notes import guess
 from circulant.training.models.sequences import SequenceClassifier
 from circulant.training.settings import TrainingSettings
 
-__all__ = ["BLOCK", "EPOCHS", "KEPT", "SETS", "measure"]
+__all__ = ["EPOCHS", "KEPT", "SETS", "measure"]
 
-BLOCK, EPOCHS = 8, TrainingSettings.admm_epochs
-"""Block size of all matrices; epochs of ADMM, and as many of retraining. Direct and dense training have both."""
+EPOCHS = TrainingSettings.admm_epochs
+"""Epochs of ADMM, and as many of retraining. Direct and dense training have both."""
 
 RATES = (1e-2, 2.5e-3)
 """Learning rates of the dense network, of which the one counts whose mean over the seeds is better: the better score
@@ -89,10 +89,10 @@ def _trained(name: str, way: str, seed: int, epochs: int) -> dict[str, float]:
     torch.manual_seed(seed)
     model = SETS[name].model()
     if way == "admm":
-        found = circulant.train_admm(model, data, test=test, seed=seed, progress=False, block_size=BLOCK,
+        found = circulant.train_admm(model, data, test=test, seed=seed, progress=False,
                                      epochs=epochs, retrain_epochs=epochs)
     elif way == "direct":
-        found = circulant.train_direct(model, data, test=test, seed=seed, progress=False, block_size=BLOCK,
+        found = circulant.train_direct(model, data, test=test, seed=seed, progress=False,
                                        epochs=2 * epochs)
     else:
         found = circulant.train_direct(model, data, test=test, seed=seed, progress=False, block_size=1,

@@ -12,7 +12,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import assign, block_sizes, resolve
-from circulant.training.blocks.matrices import owner
+from circulant.training.blocks.matrices import matrices, owner
 from circulant.training.blocks.paths import Costs
 from circulant.training.capture import inspect
 from circulant.training.data import Dataset
@@ -184,7 +184,7 @@ TAKEN = ("Direct training begins with the projection of the model's weights, res
     "method": "a call of train_direct", "admm_epochs": "epochs", "retrain_rate": "retrain_lr"})
 def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
                metric: str | Measure | None = None, higher_is_better: bool | None = None,
-               block_size: int | Mapping[str, int] = BLOCK_SIZE, epochs: int = TrainingSettings.admm_epochs,
+               block_size: int | Mapping[str, int] | None = None, epochs: int = TrainingSettings.admm_epochs,
                retrain_epochs: int = TrainingSettings.retrain_epochs, dense_epochs: int | None = None,
                lr: float = TrainingSettings.learning_rate, retrain_lr: float = TrainingSettings.retrain_rate,
                rho: float | Mapping[str, float] = TrainingSettings.rho, batch: int = TrainingSettings.batch_size,
@@ -206,12 +206,14 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
         metric: "accuracy", "r2", "rmse", "mse", "mae" or "f1", or a function of (outputs, targets) of the whole test
             part; None for the first of the kind.
         higher_is_better: the direction of a metric that is a function.
+        block_size: None for 8, except where a matrix has fewer outputs, which then stays dense.
         dense_epochs: None for as many as of ADMM; 0 for a model that is trained, which then is the baseline itself.
         seed: of the order of the batches, of dropout and of the test set; the weights are the model's own.
         progress: whether it is shown on stderr.
         on_epoch: called after each epoch with the phase, the epoch from 1, their number, and the metrics.
         checkpoint, resume: as for `train`.
-        settings: further fields of `TrainingSettings`.
+        settings: further fields of `TrainingSettings`. Where they are left out, ``averaging`` is "ema", and
+            ``distillation`` 0.5, or 0 where ``dense_epochs`` is given.
 
     Raises:
         Refusal: before anything is trained as `samples`, `task_of`, `compress` and `Admm`, and when the forward method
@@ -220,7 +222,7 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
     chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs,
                               dense_epochs=epochs if dense_epochs is None else dense_epochs, learning_rate=lr,
                               retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
-                              batch_size=batch, seed=seed, **settings)
+                              batch_size=batch, seed=seed, **_recipe(settings, dense_epochs))
     read = samples(data, test, loss=loss, seed=seed, batch=batch)
     task = task_of(read, loss=loss, metric=metric, higher_is_better=higher_is_better, smoothing=chosen.label_smoothing)
     return _alone(model, read, task, settings=chosen, phases=("admm", "retrain"), block_size=block_size,
@@ -231,7 +233,7 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
     "method": "a call of train_admm", "direct_epochs": "epochs"})
 def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
                  metric: str | Measure | None = None, higher_is_better: bool | None = None,
-                 block_size: int | Mapping[str, int] = BLOCK_SIZE, epochs: int = TrainingSettings.direct_epochs,
+                 block_size: int | Mapping[str, int] | None = None, epochs: int = TrainingSettings.direct_epochs,
                  dense_epochs: int | None = None, lr: float = TrainingSettings.learning_rate,
                  batch: int = TrainingSettings.batch_size, seed: int = TrainingSettings.seed, progress: bool = True,
                  on_epoch: Progress | None = None, checkpoint: str | Path | None = None,
@@ -243,8 +245,8 @@ def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, lo
             default here, begins; "dense" begins with the dense baseline, as for `inherit`.
         dense_epochs: of the dense baseline, which the result is compared with; None for as many as ``epochs``; 0 for a
             model that is trained, which then is the baseline itself.
-        data, test, loss, metric, higher_is_better, seed, progress, on_epoch, checkpoint, resume, settings: as for
-            `train_admm`.
+        data, test, loss, metric, higher_is_better, block_size, seed, progress, on_epoch, checkpoint, resume, settings:
+            as for `train_admm`.
 
     Raises:
         Refusal: before anything is trained as `samples`, `task_of` and `compress`, and when the forward method cannot
@@ -255,22 +257,30 @@ def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, lo
         settings["start"] = "projected"
         said = [TAKEN] if dense_epochs == 0 and block_size != 1 else []
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
-                              dense_epochs=epochs if dense_epochs is None else dense_epochs, **settings)
+                              dense_epochs=epochs if dense_epochs is None else dense_epochs,
+                              **_recipe(settings, dense_epochs))
     read = samples(data, test, loss=loss, seed=seed, batch=batch)
     task = task_of(read, loss=loss, metric=metric, higher_is_better=higher_is_better, smoothing=chosen.label_smoothing)
     return _alone(model, read, task, settings=chosen, phases=("direct",), block_size=block_size, visible=progress,
                   on_epoch=on_epoch, checkpoint=checkpoint, resume=resume, said=said)
 
 
+def _recipe(settings: Mapping[str, Any], dense_epochs: int | None) -> dict[str, Any]:
+    """Settings of somebody who does not tune; see `benchmarks.defaults`."""
+    return {"averaging": "ema", "distillation": 0.5 if dense_epochs is None else 0.0, **settings}
+
+
 def _alone(model: nn.Module, data: Samples, task: Task, *, settings: TrainingSettings, phases: tuple[str, ...],
-           block_size: int | Mapping[str, int], visible: bool, on_epoch: Progress | None, checkpoint: str | Path | None,
-           resume: bool, said: Sequence[str] = ()) -> TrainingResult:
+           block_size: int | Mapping[str, int] | None, visible: bool, on_epoch: Progress | None,
+           checkpoint: str | Path | None, resume: bool, said: Sequence[str] = ()) -> TrainingResult:
     """The result of phases, before which the dense baseline is trained, or is the model itself.
 
     Parameters:
         said: the first of its notes.
     """
     phases, dense = (("dense", *phases), None) if settings.dense_epochs else (phases, model.state_dict())
+    if block_size is None:
+        block_size = {name: BLOCK_SIZE if matrix.rows >= BLOCK_SIZE else 1 for name, matrix in matrices(model).items()}
     resolve(model, block_size)
     inspect(model, data.sample).require_traced()
     if dense is not None:

@@ -59,10 +59,21 @@ def test_train_admm_leaves_the_model():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items()), "the model was changed"
 
 
+def test_what_is_left_out_is_a_recipe():
+    short = {"epochs": 1, "retrain_epochs": 1, "progress": False}
+    left, given = (train_admm(dense_model(), tiny(), **short, **more).model.state_dict()
+                   for more in ({}, {"block_size": 8, "averaging": "ema", "distillation": 0.5}))
+    assert all(torch.equal(value, given[name]) for name, value in left.items())
+    x, y = torch.randn(32, 8, generator=torch.Generator().manual_seed(0)), torch.arange(32) % 3
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+    assert block_sizes(train_admm(model, (x, y), **short).model) == {"0.weight": 8, "2.weight": 1}, \
+        "three outputs would be one row of parameters, turned"
+
+
 def test_train_admm_is_the_second_half_of_train():
     trained = train(tiny(), SHORT, model=ModelSettings(hidden=16))
     result = train_admm(trained.dense_model(), tiny(), epochs=SHORT.admm_epochs, retrain_epochs=SHORT.retrain_epochs,
-                        dense_epochs=0)
+                        dense_epochs=0, averaging="none")
     small = result.model
     assert result.history == trained.history[SHORT.dense_epochs:]
     assert result.scores == trained.scores
