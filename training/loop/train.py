@@ -3,7 +3,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -32,7 +32,7 @@ from circulant.training.task.task import Task, task_of
 
 __all__ = ["Progress", "Trained", "TrainingSettings", "TrainingResult", "train", "train_admm", "train_direct"]
 
-BLOCK_SIZE = CompressionSettings.block_size
+BLOCK_SIZE = cast(int, CompressionSettings.block_size)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,7 +266,7 @@ def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, lo
 
 
 def _recipe(settings: Mapping[str, Any], dense_epochs: int | None) -> dict[str, Any]:
-    """Settings of somebody who does not tune; see `benchmarks.defaults`."""
+    """Settings of somebody who does not tune."""
     return {"averaging": "ema", "distillation": 0.5 if dense_epochs is None else 0.0, **settings}
 
 
