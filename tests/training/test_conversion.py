@@ -13,6 +13,7 @@ from circulant.training.capture import inspect, recurrent
 from circulant.training.conversion import export, reference
 from circulant.training.models.models import ModelSettings, build
 from circulant.training.models.sequences import SequenceClassifier, SequenceLabeller
+from tests.modules import Net
 
 
 class Steps(nn.Module):
@@ -94,17 +95,9 @@ def test_they_become_integers(cell):
 
 
 def test_steps_before_the_batch():
-    class TimeMajor(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.lstm, self.linear = nn.LSTM(8, 6, num_layers=2), nn.Linear(6, 3)
-
-        def forward(self, x):
-            out, _ = self.lstm(x.transpose(0, 1))
-            return self.linear(out[-1])
-
     torch.manual_seed(0)
-    model = TimeMajor()
+    model = Net(lambda m, x: m.linear(m.lstm(x.transpose(0, 1))[0][-1]), lstm=nn.LSTM(8, 6, num_layers=2),
+                linear=nn.Linear(6, 3))
     np.testing.assert_allclose(reference(model, sequences()).run(sequences()), in_double(model, sequences()),
                                rtol=0, atol=1e-12)
 
@@ -169,15 +162,9 @@ def test_networks_over_images(kind, shape, block_size):
 
 
 def test_a_conv1d_becomes_steps_of_a_sequence():
-    class Filter(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv, self.gru = nn.Conv1d(8, 6, 3, stride=2, padding=1), nn.GRU(6, 4, batch_first=True)
-
-        def forward(self, x):
-            return self.gru(torch.relu(self.conv(x)).transpose(1, 2))[0][:, -1]
-
-    model, x = Filter(), sequences(shape=(5, 8, 9))
+    model = Net(lambda m, x: m.gru(torch.relu(m.conv(x)).transpose(1, 2))[0][:, -1],
+                conv=nn.Conv1d(8, 6, 3, stride=2, padding=1), gru=nn.GRU(6, 4, batch_first=True))
+    x = sequences(shape=(5, 8, 9))
     result = reference(model, x)
     assert [layer.kind for layer in result.layers] == ["conv", "flatten", "gru"]
     assert (result.shape, result.layers[1].outputs) == ((8, 9), 6)

@@ -13,6 +13,7 @@ from circulant.training.blocks.constraint import compress
 from circulant.training.blocks.quantized_set import constrain_to_quantized, settled, weight_formats
 from circulant.training.loop.finetune import finetune
 from circulant.training.settings.training import TrainingSettings
+from tests.modules import Net
 
 BITS = {"weight_bits": 8, "activation_bits": 10}
 X = np.random.default_rng(0).normal(0, 1, (40, 6))
@@ -20,14 +21,8 @@ X = np.random.default_rng(0).normal(0, 1, (40, 6))
 Y = np.random.default_rng(2).integers(0, 4, 40)
 
 
-class Recurrent(nn.Module):
-    def __init__(self, cell):
-        super().__init__()
-        self.cell = cell(6, 8, batch_first=True)
-        self.out = nn.Linear(8, 4)
-
-    def forward(self, x):
-        return self.out(self.cell(x)[0][:, -1])
+def recurrent(cell):
+    return Net(lambda m, x: m.out(m.cell(x)[0][:, -1]), cell=cell(6, 8, batch_first=True), out=nn.Linear(8, 4))
 
 
 def prepared(model, x, name, k=4):
@@ -72,7 +67,7 @@ def test_the_gradient_of_a_layer_is_that_of_exact_products():
 def test_a_cell_is_as_far_from_golden_as_its_functions_are_from_tables(cell):
     torch.manual_seed(0)
     x = np.random.default_rng(1).normal(0, 1, (30, 5, 6))
-    tuned, exact, network = prepared(Recurrent(cell), x, "mitchell")
+    tuned, exact, network = prepared(recurrent(cell), x, "mitchell")
     given = torch.tensor(x, dtype=torch.float32)
     with multiplying(tuned, network):
         y = tuned(given)
@@ -88,7 +83,7 @@ def test_a_cell_is_as_far_from_golden_as_its_functions_are_from_tables(cell):
 def test_packed_sequences_are_each_what_they_are_alone(cell):
     """As a labeller passes them; outputs and last states are in the order in which the sequences came."""
     torch.manual_seed(0)
-    tuned, _, network = prepared(Recurrent(cell), np.random.default_rng(1).normal(0, 1, (30, 5, 6)), "mitchell")
+    tuned, _, network = prepared(recurrent(cell), np.random.default_rng(1).normal(0, 1, (30, 5, 6)), "mitchell")
     x, lengths = torch.randn(3, 5, 6), [2, 5, 3]
     with multiplying(tuned, network):
         packed, last = tuned.cell(pack_padded_sequence(x, torch.tensor(lengths), True, enforce_sorted=False))
@@ -103,7 +98,7 @@ def test_packed_sequences_are_each_what_they_are_alone(cell):
 @pytest.mark.parametrize(("cell", "what"), [
     (lambda *args, **more: nn.GRU(*args, **more, bidirectional=False, num_layers=2), "GRU"), (nn.RNN, "RNN")])
 def test_other_layers_are_refused(cell, what):
-    tuned, _, network = prepared(Recurrent(cell), X[:, None], "mitchell")
+    tuned, _, network = prepared(recurrent(cell), X[:, None], "mitchell")
     rule = ("^A training through approximate products must be that of Linear layers, and of torch's GRU and LSTM with "
             f"one level, one direction and no projection, but 'cell' is another Parametrized{what}; "
             r"set quantization\.finetune_epochs to 0$")

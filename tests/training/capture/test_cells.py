@@ -7,6 +7,7 @@ from torch import nn
 from circulant.sim.error.error_bound import error_bound
 from circulant.sim.refusal import Refusal
 from circulant.training import export, inspect, reference
+from tests.modules import Net
 
 
 class Step(nn.Module):
@@ -44,25 +45,11 @@ def test_a_step_is_that_of_torch_and_its_integers_are_within_the_bound(name):
 
 
 def test_a_cell_without_a_state_is_refused():
-    class First(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.cell = nn.GRUCell(3, 5)
-
-        def forward(self, x):
-            return self.cell(x)
-
     with pytest.raises(Refusal, match=r"cell \(GRUCell: it must go through all steps from the first on, "):
-        inspect(First(), torch.randn(2, 3)).require()
+        inspect(Net(lambda m, x: m.cell(x), cell=nn.GRUCell(3, 5)), torch.randn(2, 3)).require()
 
 
 def test_a_mean_over_an_axis_of_one_element_changes_nothing():
-    class Mean(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.fc = nn.Linear(3, 4)
-
-        def forward(self, x):
-            return self.fc(x.unsqueeze(1).mean(1).unsqueeze(2).amax(2, keepdim=True).squeeze(2))
-
-    assert [node.layer.kind for node in reference(Mean(), torch.randn(4, 3)).nodes] == ["linear"]
+    mean = Net(lambda m, x: m.fc(x.unsqueeze(1).mean(1).unsqueeze(2).amax(2, keepdim=True).squeeze(2)),
+               fc=nn.Linear(3, 4))
+    assert [node.layer.kind for node in reference(mean, torch.randn(4, 3)).nodes] == ["linear"]

@@ -7,6 +7,7 @@ from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
 from circulant.training.capture.graph import Input, Linear, Scale
 from tests import neutral
+from tests.modules import Net
 
 K = 4
 
@@ -72,16 +73,7 @@ def test_folding_by_force_would_leave_the_set():
 
 
 def test_a_matrix_that_others_use_is_not_changed():
-    class Branch(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.fc, self.norm = nn.Linear(8, 8), nn.BatchNorm1d(8)
-
-        def forward(self, x):
-            y = self.fc(x)
-            return y + self.norm(y)
-
-    model = Branch().double().eval()
+    model = Net(lambda m, x: (y := m.fc(x)) + m.norm(y), fc=nn.Linear(8, 8), norm=nn.BatchNorm1d(8)).double().eval()
     model.norm.running_var.fill_(3.0)
     graph, entries = simplified(model, torch.randn(3, 8, dtype=torch.float64))
     assert torch.equal(graph["fc"].bias, model.fc.bias)

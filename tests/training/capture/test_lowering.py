@@ -25,37 +25,22 @@ def test_missing():
                                    "it is dropped"}
 
 
-class Turned(nn.Module):
+def turned(first):
     """A convolution over time behind a transpose, and something in front of it."""
-
-    def __init__(self, first):
-        super().__init__()
-        self.first, self.conv, self.linear = first, nn.Conv1d(8, 6, 3), nn.Linear(6, 3)
-
-    def forward(self, x):
-        return self.linear(self.conv(self.first(x).transpose(1, 2)).mean(2))
+    return Net(lambda m, x: m.linear(m.conv(m.first(x).transpose(1, 2)).mean(2)), first=first, conv=nn.Conv1d(8, 6, 3),
+               linear=nn.Linear(6, 3))
 
 
-class Summed(nn.Module):
+def summed(*branch):
     """A sum of both branches, one with what a test gives, and a softmax and a layer behind it."""
-
-    def __init__(self, *branch):
-        super().__init__()
-        self.branch, self.softmax, self.last = nn.Sequential(*branch), nn.Softmax(-1), nn.Linear(8, 3)
-
-    def forward(self, x):
-        return self.last(self.softmax(x + self.branch(x)))
+    return Net(lambda m, x: m.last(m.softmax(x + m.branch(x))), branch=nn.Sequential(*branch), softmax=nn.Softmax(-1),
+               last=nn.Linear(8, 3))
 
 
-class Forked(nn.Module):
+def forked():
     """Three branches, which two sums join, and a softmax and a layer behind them."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b, self.softmax, self.last = nn.Linear(8, 8), nn.Linear(8, 8), nn.Softmax(-1), nn.Linear(8, 3)
-
-    def forward(self, x):
-        return self.last(self.softmax(self.a(x) + self.b(x) + x))
+    return Net(lambda m, x: m.last(m.softmax(m.a(x) + m.b(x) + x)), a=nn.Linear(8, 8), b=nn.Linear(8, 8),
+               softmax=nn.Softmax(-1), last=nn.Linear(8, 3))
 
 
 @pytest.mark.parametrize("first", [nn.Identity(), nn.Linear(8, 8), nn.Softmax(-1), nn.BatchNorm1d(12),
@@ -63,18 +48,18 @@ class Forked(nn.Module):
 def test_a_verdict_is_of_the_node_itself(first):
     """The transpose has no layer, except of the input, whose data is read so; the convolution has one, whatever is in
     front of them."""
-    verdicts = {entry.name: entry.status for entry in inspect(Turned(first), torch.zeros(2, 12, 8))}
+    verdicts = {entry.name: entry.status for entry in inspect(turned(first), torch.zeros(2, 12, 8))}
     assert {name: verdicts[name] for name in ("transpose", "conv", "mean", "linear")} == {
         "transpose": "folded" if isinstance(first, nn.Identity) else "captured",
         "conv": "converted", "mean": "converted", "linear": "converted"}
 
 
 @pytest.mark.parametrize(("model", "wanted"), [
-    (Summed(nn.Linear(8, 8)), {"softmax"}),
-    (Summed(nn.Linear(8, 8), nn.Softmax(-1), nn.Linear(8, 8)), {"branch.1", "softmax"}),
-    (nn.Sequential(nn.Softmax(-1), Summed(nn.Linear(8, 8))), {"0", "1.softmax"}),
-    (nn.Sequential(nn.Softmax(-1), Summed(nn.Softmax(-1))), {"0", "1.branch.0", "1.softmax"}),
-    (Forked(), {"softmax"})], ids=["sum", "in it", "before it", "both", "forked"])
+    (summed(nn.Linear(8, 8)), {"softmax"}),
+    (summed(nn.Linear(8, 8), nn.Softmax(-1), nn.Linear(8, 8)), {"branch.1", "softmax"}),
+    (nn.Sequential(nn.Softmax(-1), summed(nn.Linear(8, 8))), {"0", "1.softmax"}),
+    (nn.Sequential(nn.Softmax(-1), summed(nn.Softmax(-1))), {"0", "1.branch.0", "1.softmax"}),
+    (forked(), {"softmax"})], ids=["sum", "in it", "before it", "both", "forked"])
 def test_every_node_without_a_layer_is_named_at_once(model, wanted):
     graph, report = capture(model.eval(), torch.zeros(2, 8))
     assert graph is not None, str(report)

@@ -16,6 +16,7 @@ from circulant.training.data import Dataset, load_data
 from circulant.training.loop.loop import evaluate
 from circulant.training.loop.train import Trained, TrainingSettings, train, train_admm, train_direct
 from circulant.training.models.models import ModelSettings, build
+from tests.modules import Net
 
 SHORT = TrainingSettings(dense_epochs=2, admm_epochs=3, retrain_epochs=2)
 
@@ -236,21 +237,14 @@ def test_numbers_at_each_step_of_ragged_sequences(kind):
     y = np.cumsum(x[..., :1], 1) / 3
     y[np.arange(9) >= lengths[:, None]] = np.nan
 
-    class Summing(nn.Module):
-        def __init__(self):
-            super().__init__()
-            torch.manual_seed(0)
-            self.gru, self.linear = nn.GRU(3, 16, batch_first=True), nn.Linear(16, 1)
-
-        def forward(self, x):
-            return self.linear(self.gru(x)[0])
-
+    torch.manual_seed(0)
+    model = Net(lambda m, x: m.linear(m.gru(x)[0]), gru=nn.GRU(3, 16, batch_first=True), linear=nn.Linear(16, 1))
     data, test = (x, y, lengths), None
     if kind == "loader":
         parts = [TensorDataset(*(torch.from_numpy(each[some]) for each in data)) for some in (
             slice(16, None), slice(16))]
         data, test = (DataLoader(part, 16, shuffle=True) for part in parts)
-    result = train_direct(Summing(), data, test=test, block_size=4, epochs=25, lr=0.02, batch=16)
+    result = train_direct(model, data, test=test, block_size=4, epochs=25, lr=0.02, batch=16)
     assert result.task.per_step and result.score > 0.8
 
 

@@ -10,6 +10,7 @@ from torch import nn
 
 from circulant.sim.refusal import Refusal
 from circulant.training import export, from_onnx, inspect
+from tests.modules import Net
 from tests.training.onnx.nodes import RNG, floats, written
 
 
@@ -29,16 +30,9 @@ class Reader(nn.Module):
         return torch.log_softmax(self.fc(h[-1] if self.ends else out[:, -1]), -1)
 
 
-class OverTime(nn.Module):
+def over_time(reduced):
     """The mean or the maximum of all steps, and a classifier."""
-
-    def __init__(self, mean):
-        super().__init__()
-        self.rnn, self.fc, self.mean = nn.GRU(6, 8, batch_first=True), nn.Linear(8, 3), mean
-
-    def forward(self, x):
-        steps = self.rnn(x)[0]
-        return self.fc(steps.mean(1) if self.mean else steps.amax(1))
+    return Net(lambda m, x: m.fc(reduced(m.rnn(x)[0], 1)), rnn=nn.GRU(6, 8, batch_first=True), fc=nn.Linear(8, 3))
 
 
 def images():
@@ -54,8 +48,8 @@ MODELS = {
     "two gru": (lambda: Reader(nn.GRU, 2), (4, 5, 6), ["gru", "gru", "linear"]),
     "ends": (lambda: Reader(layers=2, ends=True), (4, 5, 6), ["lstm", "lstm", "linear"]),
     "both": (lambda: Reader(nn.GRU, both=True), (4, 5, 6), ["bidirectional", "linear"]),
-    "mean": (lambda: OverTime(True), (4, 5, 6), ["gru", "over_time", "linear"]),
-    "maximum": (lambda: OverTime(False), (4, 5, 6), ["gru", "over_time", "linear"]),
+    "mean": (lambda: over_time(torch.mean), (4, 5, 6), ["gru", "over_time", "linear"]),
+    "maximum": (lambda: over_time(torch.amax), (4, 5, 6), ["gru", "over_time", "linear"]),
     "images": (images, (4, 2, 8, 8), ["conv", "pool", "conv", "activation", "pool", "flatten", "linear"]),
     "perceptron": (lambda: nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.ReLU6(), nn.Linear(8, 3),
                                          nn.Sigmoid()), (4, 6),
@@ -208,18 +202,14 @@ def test_moves_of_values(node, shape, constants, wanted, tmp_path):
 
 def test_sizes_that_follow_from_computed_ones_are_found(tmp_path):
     """Half of the features, a state of zeros and a loop, as torch writes them for any number of samples."""
-    class Halved(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.cell, self.fc = nn.RNNCell(4, 4), nn.Linear(4, 2)
+    def halved(m, x):
+        h = torch.zeros(x.shape[0], 4)
+        for step in range(2):
+            h = m.cell(x[:, step].chunk(2, -1)[1], h)
+        return m.fc(h)
 
-        def forward(self, x):
-            h = torch.zeros(x.shape[0], 4)
-            for step in range(2):
-                h = self.cell(x[:, step].chunk(2, -1)[1], h)
-            return self.fc(h)
-
-    model, x, path = Halved().eval(), torch.randn(9, 2, 8), tmp_path / "net.onnx"
+    model = Net(halved, cell=nn.RNNCell(4, 4), fc=nn.Linear(4, 2)).eval()
+    x, path = torch.randn(9, 2, 8), tmp_path / "net.onnx"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(model, (x,), path, dynamo=False, input_names=["x"], dynamic_axes={"x": {0: "n"}})
