@@ -341,7 +341,7 @@ LINES = {
     "benchmarks": 10_080,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_385,
+    "tests": 55_300,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
