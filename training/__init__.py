@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from circulant.training.loop.curves import Curves
     from circulant.training.loop.finetune import finetune
     from circulant.training.loop.learning_rate_search import FACTORS, PART, Rates, find_rate, try_rates
-    from circulant.training.loop.loop import Metrics, evaluate, fit, scored
+    from circulant.training.loop.loop import evaluate, fit
+    from circulant.training.loop.metrics import Metrics, scored
     from circulant.training.loop.muon import Muon
     from circulant.training.loop.runtime import machine
     from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
@@ -73,7 +74,8 @@ _HOME = {
     "data": ("Dataset", "load_data"),
     "loop.curves": ("Curves",),
     "loop.finetune": ("finetune",),
-    "loop.loop": ("Metrics", "evaluate", "fit", "scored"),
+    "loop.loop": ("evaluate", "fit"),
+    "loop.metrics": ("Metrics", "scored"),
     "loop.muon": ("Muon",),
     "loop.learning_rate_search": ("FACTORS", "PART", "Rates", "find_rate", "try_rates"),
     "loop.runtime": ("machine",),

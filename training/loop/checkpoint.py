@@ -17,7 +17,8 @@ from circulant.training import archive
 from circulant.training.blocks.admm import AdmmState
 from circulant.training.blocks.paths import PathsState
 from circulant.training.loop.best import BestState
-from circulant.training.loop.loop import FitState, Metrics
+from circulant.training.loop.loop import FitState
+from circulant.training.loop.metrics import Metrics
 from circulant.training.settings.training import renamed
 
 __all__ = ["FORMAT", "VERSION", "Checkpoint", "State"]

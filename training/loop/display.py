@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from circulant.sim.metrics import shown, words
-from circulant.training.loop.loop import Metrics, scored
+from circulant.training.loop.metrics import Metrics, scored
 
 __all__ = ["PHASES", "Display"]
 

@@ -12,7 +12,8 @@ from circulant.training.blocks.approximate import multiplying
 from circulant.training.blocks.constraint import block_sizes, compress, decompress
 from circulant.training.blocks.quantized_set import constrain_to_quantized, settled
 from circulant.training.loop.distillation import DistillationTask
-from circulant.training.loop.loop import Fit, Metrics, Recipe
+from circulant.training.loop.loop import Fit, Recipe
+from circulant.training.loop.metrics import Metrics
 from circulant.training.loop.runtime import choose_device
 from circulant.training.loop.sensitivity import Sensitivity, refused
 from circulant.training.settings.training import TrainingSettings

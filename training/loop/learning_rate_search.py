@@ -12,7 +12,8 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.data import Dataset
-from circulant.training.loop.loop import NotFinite, exact, fit, forward, scored
+from circulant.training.loop.loop import NotFinite, exact, fit, forward
+from circulant.training.loop.metrics import scored
 from circulant.training.loop.train import BLOCK_SIZE, train
 from circulant.training.loop.trainer import Progress
 from circulant.training.settings.model import ModelSettings

@@ -15,6 +15,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
 from circulant.training.loop.averaging import average
 from circulant.training.loop.communication import Channel, Rounds
+from circulant.training.loop.metrics import Metrics
 from circulant.training.loop.nonfinite import find_nonfinite_source
 from circulant.training.loop.optimize import choose, optimizer, schedule
 from circulant.training.loop.runtime import ALONE, PRECISIONS, Precision, ProcessGroup
@@ -25,27 +26,7 @@ from circulant.training.task.loaded import Loaded, part_of
 from circulant.training.task.samples import Given, Samples, samples
 from circulant.training.task.task import Loss, Task, task_of
 
-__all__ = ["Fit", "FitState", "Metrics", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward",
-           "scored"]
-
-class Metrics(TypedDict, total=False):
-    """Figures of an epoch, as a history has them; the task's metric stands under its own name, see `scored`."""
-
-    phase: str
-    epoch: int
-    loss: float
-    sent: int
-    rho: float
-    primal: float
-    dual: float
-    matrices: dict[str, dict[str, float]]
-    expected_cost: float
-    paths: dict[str, dict[int, float]]
-
-
-def scored(metrics: Metrics, metric: str) -> float | None:
-    """The metric of an epoch on the test set; None where it was not measured."""
-    return cast("Mapping[str, float]", metrics).get(metric)
+__all__ = ["Fit", "FitState", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward"]
 
 SMALL = 200_000
 """Parameters below which one thread trains a model."""

@@ -17,7 +17,8 @@ from circulant.training.blocks.paths import Costs
 from circulant.training.capture import inspect
 from circulant.training.data import Dataset
 from circulant.training.loop.display import Display
-from circulant.training.loop.loop import Metrics, evaluate
+from circulant.training.loop.loop import evaluate
+from circulant.training.loop.metrics import Metrics
 from circulant.training.loop.notes import chance
 from circulant.training.loop.runtime import choose_device, process_group
 from circulant.training.loop.trainer import Progress, Trainer

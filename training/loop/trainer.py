@@ -27,7 +27,8 @@ from circulant.training.loop.checkpoint import Checkpoint, State
 from circulant.training.loop.communication import Channel
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
-from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate, scored
+from circulant.training.loop.loop import Fit, Recipe, evaluate
+from circulant.training.loop.metrics import Metrics, scored
 from circulant.training.loop.notes import chance, notes, tied
 from circulant.training.loop.runtime import ALONE, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
