@@ -146,8 +146,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     behind = [each.rungs[0][0] for each in ladders]
 
     def shared(goal: Goal) -> Alternative:
-        made, cost = shared_plans(groups, multipliers, levels=levels, goal=goal, eager=not reloadable,
-                                  beats=max(beats))
+        made, cost = shared_plans(groups, multipliers, levels=levels, goal=goal, beats=max(beats))
         one = paired(network.stages, made)
         plans = [*one, *behind[len(one):]]
         late = None if len(one) < len(made) else _latency(network, plans, len(one), list(cost.results), groups[-1].k)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -326,11 +326,18 @@ class Top(wiring.Component):
 
     def _configure(self, m: Module, config: Config, head: stream.Interface,
                    between: list[stream.Interface]) -> None:
-        """The port; held, nothing enters but a beat that is on its way in. It comes behind all memories."""
+        """The port; held, nothing enters but a beat that is on its way in, on shared arrays the rest of its vector. It
+        comes behind all memories."""
         m.submodules.config = config
         entering = Signal()
         m.d.sync += entering.eq(head.valid & ~head.ready)
         holds: Value = config.hold & ~entering
+        if self.shared:
+            beats = -(-self.network.flow.size // values(head))
+            beat = Signal(range(max(2, beats)))
+            with m.If(head.valid & head.ready):
+                m.d.sync += beat.eq(Mux(beat == beats - 1, 0, beat + 1))
+            holds &= beat == 0
         if self.max_steps is None:
             filling = [each.frame.busy for each in self.entries if each.frame is not None]
             busy: Value = Cat(*(unit.busy for unit in self.units), *(each.valid for each in between), *filling).any()

@@ -46,6 +46,7 @@ class Banks(wiring.Component):
         done_second: this cycle ends the reading of a second vector.
         spectra: spectra of the columns that were read `circulant.hw.array.issue.spectra_latency` cycles before.
         restart: the recurrent vectors of all streams that wait are forgotten, and come anew, the next one first.
+        again: the recurrent vector that was read is to be read once more.
     """
 
     def __init__(self, shape: BankShape, *, reloadable: bool = False) -> None:
@@ -62,7 +63,7 @@ class Banks(wiring.Component):
             "address": In(range(max(2, shape.depth))), "group": In(range(max(2, shape.depth))), "zero": In(1),
             "done_input": In(1), "done_h": In(1), "done_second": In(1),
             "spectra": Out(data.ArrayLayout(data.ArrayLayout(signed(shape.width), shape.k), shape.columns)),
-            **({"restart": In(1)} if reloadable else {}),
+            **({"restart": In(1), "again": In(1)} if reloadable else {}),
         })
 
     def elaborate(self, platform: Platform) -> Module:
@@ -213,6 +214,8 @@ class Banks(wiring.Component):
                                         aside=shape.own)
         m.d.sync += self.have[0].eq(self.have[0] + Mux(h_soon, shape.own, 0) - Mux(self.done_h, shape.h_blocks, 0))
         if restart is not None:
+            with m.If(self.again):
+                m.d.sync += self.have[0].eq(shape.h_blocks)
             with m.If(restart):
                 m.d.sync += self.have[0].eq(0)
         if shape.second is not None:

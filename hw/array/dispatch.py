@@ -37,7 +37,7 @@ def under_way(streams: int, *, blocks: int, room: int, reloadable: bool) -> wiri
         "steps": Out(steps_layout(streams, blocks=blocks, room=room)),
         "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
         **({"busy": Out(1), "turn": Out(range(streams)), "resuming": Out(streams),
-            "restart": In(1), "resume": In(streams)} if reloadable else {})})
+            "restart": In(1), "resume": In(streams), "hold": In(1), "undo": In(1)} if reloadable else {})})
 
 
 class Dispatch(wiring.Component):
@@ -62,16 +62,20 @@ class Dispatch(wiring.Component):
         ends: the last block of a step's output is there.
         skipped: the output of a step is not wanted.
         leaves: a block of output left.
-        busy: an input waits, or a step is under way.
+        busy: an input waits, or a step is under way that does not wait for its input alone.
         turn: stream of the next step.
         resuming: streams whose next step is not the first of its sequence.
         restart: for one cycle, while nothing is under way: the streams of ``resume`` go on, others begin a sequence.
         resume: streams that go on where they were, at a restart.
+        hold: a step may begin only with its whole input.
+        undo: for one cycle, while nothing is under way: a step that has begun without its input begins anew.
     """
 
     def __init__(self, program: Program, *, banks: BankShape, blocks: int, room: int, reloadable: bool = False) -> None:
         self._program, self._banks, self._blocks, self._capacity = program, banks, blocks, room
         self._reloadable = reloadable
+        self._early: Value = Const(0)  # A step waits for its input alone.
+        self._undone: Value = Const(0)  # It begins anew.
         super().__init__({
             **banks.waiting.flip().members,
             "go": Out(stream.Signature(command(program, max(2, banks.depth)))),
@@ -205,7 +209,9 @@ class Dispatch(wiring.Component):
         if self._reloadable:
             under_way = Signal(range(self.steps.shape().length + 1))
             m.d.sync += under_way.eq(under_way + starts - self.ends)
-            m.d.comb += self.busy.eq((under_way != 0) | (self.inputs != 0))
+            m.d.comb += self.busy.eq((under_way != self._early) | (self.inputs != 0))
+            with m.If(self._undone):
+                m.d.sync += [under_way.eq(0), unfetched.eq(0), promised.eq(0), fits.eq(1)]
         return fits
 
     def _start(self, m: Module, starts: Value) -> tuple[Value, Value]:

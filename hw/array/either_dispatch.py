@@ -3,12 +3,13 @@
 A step begins with the share of its input where that is there, and with the recurrent share where the state is, which in
 a closed loop is long before the next sample. The other share follows, block by block as its vector comes, and ends the
 sums. Where no group of columns has blocks of the input alone, a step whose input is there is one command, MAIN. A layer
-without a state begins with its input's first block. In a reloadable design every step begins with the
-share of its whole input, so that nothing is under way while no input waits.
+without a state begins with its input's first block. In a reloadable design the share of an input begins with its first
+block, so that only the recurrent share may have been issued while no input waits: with the weights of old, so that the
+step is undone before they are exchanged.
 """
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.dispatch import Dispatch
@@ -25,10 +26,12 @@ class EitherDispatch(Dispatch):
 
     Members:
         state: the recurrent vector has come as a whole.
+        came: of a reloadable design: a block of the input has come.
+        again: likewise, in this cycle: the recurrent vector that was read is to be read again.
     """
 
     def _more(self) -> dict[str, wiring.Member]:
-        return {"state": In(1)}
+        return {"state": In(1), **({"came": In(1), "again": Out(1)} if self._reloadable else {})}
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -50,17 +53,27 @@ class EitherDispatch(Dispatch):
             starts.eq(accepts & (picks != SECOND) & ~begun),
             follows.eq(accepts & (picks != SECOND) & closes),
         ]
+        early = Signal()
+        undone = Signal()
+        if self._reloadable:
+            self._early, self._undone = early, undone
         fresh, base = self._note(m, starts)
 
         # The choice of the next command, the most urgent one last.
-        fits = self._fits(m, starts) & ~begun
         chosen = [picks == AHEAD if entire is None else (picks == AHEAD) | entire, picks == MAIN]
         reads = [self._reads(m, accepts, chosen[command], command, follows) for command in (AHEAD, MAIN)]
+        comes: Value = Const(1)
+        free: Value = Const(1)
+        if self._reloadable:
+            comes, free = self.came & ~reads[AHEAD], ~self.hold
+            m.d.comb += [early.eq(begun & ~due & ~reads[MAIN] if commands[MAIN] else reads[AHEAD] & ~self.came),
+                         undone.eq(self.undo & early if commands[MAIN] else 0)]
+        fits = self._fits(m, starts) & ~begun
         whole = self.inputs > reads[AHEAD]
-        choices: list[tuple[Value, int]] = [(fits & whole if self._reloadable else fits, AHEAD)]
+        choices: list[tuple[Value, int]] = [(fits & (free | whole), AHEAD)]
         if commands[MAIN]:
-            there = Const(0) if self._reloadable else self._state_there(m, reads[MAIN], starts, fresh)
-            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & there, MAIN),
+            there = free & self._state_there(m, reads[MAIN], starts, fresh)
+            choices = [(begun & due, MAIN), (begun & ~due & comes, AHEAD), (fits & there, MAIN),
                        (fits & whole, AHEAD if entire is None else MAIN)]
         if commands[SECOND]:
             waiting = Signal(range(3))
@@ -90,6 +103,12 @@ class EitherDispatch(Dispatch):
             with m.If(picks == SECOND):
                 m.d.comb += self.go.payload.base.eq(Mux(half, *self._banks.second_bases[::-1]))
         self._count_turns(m)
+        if self._reloadable:
+            m.d.comb += self.again.eq(self._undone & ~zero)
+            with m.If(self._undone):
+                m.d.sync += begun.eq(0)
+                if MAIN in self._program.given:
+                    m.d.sync += self.second[MAIN].eq(~self.second[MAIN])
         if entire is not None:
             self._count_entire(m, accepts, entire, fits & whole & (waiting == 0 if commands[SECOND] else 1))
         return m
@@ -138,6 +157,9 @@ class EitherDispatch(Dispatch):
             m.d.sync += zero_ready.eq(1)
         with m.If(starts):
             m.d.sync += zero_ready.eq(0)
+        if self._reloadable:
+            with m.If(self.undo):
+                m.d.sync += zero_ready.eq(1)
         return Mux(fresh, zero_ready, state_ready & ~reads)
 
     def _note(self, m: Module, starts: Value) -> tuple[Value, Value]:
@@ -177,6 +199,9 @@ class EitherDispatch(Dispatch):
                 m.d.sync += step.last.eq(last)
         if self._reloadable:
             m.d.comb += self.resuming.eq(~fresh)
+            with m.If(self._undone):
+                m.d.sync += [entry.eq(entry - 1), unmarked.eq(0),
+                             input_index.eq(Mux(input_index == 0, shape.ring - 1, input_index - 1))]
             with m.If(self.restart):
                 m.d.sync += fresh.eq(~self.resume)
         return fresh, bases[input_index]

@@ -105,7 +105,11 @@ class Engine(wiring.Component):
         if isinstance(dispatch, EitherDispatch):
             m.d.comb += dispatch.state.eq(banks.have[0] >= shape.h_blocks)
         if self._config is not None:
-            m.d.comb += banks.restart.eq(self.restart)
+            self._config.working.append(self.busy)
+            m.d.comb += [banks.restart.eq(self.restart), dispatch.hold.eq(self._config.hold),
+                         dispatch.undo.eq(self._config.settles)]
+            if isinstance(dispatch, EitherDispatch):
+                m.d.comb += [dispatch.came.eq(banks.have[2] != 0), banks.again.eq(dispatch.again)]
         self._end_readings(m, sequencer)
         return m
 

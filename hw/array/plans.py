@@ -51,8 +51,6 @@ class Sharing:
     Parameters:
         shape: the array.
         spacings: of each layer, see `Program`.
-        eager: whether products with a state may come before the sample. Not so in a reloadable design, which must stand
-            still without one.
         in_turn: whether layers get the array in turn, see `circulant.hw.array.shared_array.SharedArray`.
         streams: sequences that are interleaved. Several of them need `InputFirst`: other streams fill the wait for a
             state, so that products with it need not come before the sample.
@@ -65,7 +63,6 @@ class Sharing:
     shape: ArrayShape
     spacings: tuple[tuple[int, int, int], ...]
     in_turn: bool = False
-    eager: bool = True
     streams: int = 1
     pairs: tuple[int, ...] = ()
     schedule: type[Program] = EitherFirst

@@ -156,7 +156,7 @@ class Played:
             out = self._streams[chip, node.name] = _Stream(layer.outputs, gives)
             if isinstance(plan, LayerPlan):
                 own = plan.sharing or plan.alone(layer)
-                counters = SharedLayer(layer, plan.program(layer), plan.elements, eager=own.eager)
+                counters = SharedLayer(layer, plan.program(layer), plan.elements)
                 arrays.setdefault(own, []).append(counters)
                 self._chips[id(counters)] = chip
                 self._stages.append(_Stage(chip, node.name, sources, out, k=counters.k, size=layer.inputs,

@@ -1,7 +1,8 @@
 """The configuration port: registers, and windows onto the memories; see docs/reload.md for what a host may do when.
 
 Memories ask for a window while their layers are elaborated, so that the port must be the last submodule of the top.
-What it drives (``address``, ``strobe``, the parts of the word, ``open``) is used across the hierarchy.
+What it drives (``address``, ``strobe``, the parts of the word, ``open``, ``settles`` in the cycle before that) is used
+across the hierarchy.
 """
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -84,6 +85,8 @@ class Config(wiring.Component):
         self.address = Signal(ADDRESS_BITS, name="config_address")
         self.strobe = Signal(name="config_strobe")
         self.open = Signal()
+        self.settles = Signal(name="config_settles")
+        self.working: list[Value] = []
         self.restoring: list[Value] = []
         super().__init__({
             "addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1),
@@ -133,13 +136,16 @@ class Config(wiring.Component):
         refused = Signal()
         quiet = Signal(range(QUIET + 1))
         restoring = Signal()
+        busy = Signal()
         m.d.comb += [
+            busy.eq(self.busy | Cat(self.working).any()),
             restoring.eq(self.restart | Cat(self.restoring).any()),
             self.open.eq(self.hold & (quiet == QUIET) & ~restoring),
+            self.settles.eq(self.hold & (quiet == QUIET - 1) & ~busy),
             accepted.eq(self.we & (self.addr != CONTROL) & self.open),
         ]
         m.d.sync += [
-            quiet.eq(Mux(self.busy | ~self.hold, 0, quiet + (quiet != QUIET))),
+            quiet.eq(Mux(busy | ~self.hold, 0, quiet + (quiet != QUIET))),
             self.strobe.eq(accepted & (self.addr >= FIRST)),
             self.restart.eq(accepted & (self.addr == RESUME)),
         ]

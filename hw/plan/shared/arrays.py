@@ -37,16 +37,14 @@ class Choice:
     candidate: Candidate
     spacing: tuple[int, int, int]
     in_turn: bool
-    eager: bool
 
 
 def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, goal: Goal,
-                 eager: bool = True, beats: int = 1) -> tuple[list[LayerPlan], Cost]:
+                 beats: int = 1) -> tuple[list[LayerPlan], Cost]:
     """The plan of each layer, with an array for each group, and their cost. Of several groups the slowest one gets the
     next multipliers, again and again.
 
     Parameters:
-        eager: see `Sharing`.
         beats: see `circulant.hw.plan.shared.candidates.candidates`.
 
     Raises:
@@ -72,7 +70,7 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, goal
         found = [each for each in tried[n] if each.multipliers <= budget
                  and (each.elements >= group.k or each.multipliers + each.elements * sum(
                      map(element_multiplications, group.layers)) > budget)]  # Twice the elements do not fit, too.
-        ways.append(_group_plans(group, found, budget, goal=goal, eager=eager))
+        ways.append(_group_plans(group, found, budget, goal=goal))
     plans, cost = _steady((list(chain(*each)) for each in zip(*ways, strict=False)), goal,
                           pairs=any(group.pairs for group in groups))
     return [replace(plan, cycles=cost.period, repeats=cost.repeats) for plan in plans], cost
@@ -101,14 +99,14 @@ def _as_good(cost: Cost, first: Cost, goal: Goal) -> bool:
     return mine[0] <= best[0] * (1 + EQUAL) and mine[1] <= best[1] * (1 + NEARLY)
 
 
-def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, goal: Goal,
-                 eager: bool) -> Iterator[list[LayerPlan]]:
+def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *,
+                 goal: Goal) -> Iterator[list[LayerPlan]]:
     """The plans of layers with one array, from the candidates that fit, the best ones first, and behind them those that
     are nearly as good."""
     found, layers = finalists(found, goal), group.layers
     costs = _Costs(layers)
     orders = (True,) if group.pairs else (False, True)[:len(layers)]  # Neither direction is behind the other one.
-    plain = [Choice(group, each, spacing, in_turn, eager) for each in found for spacing in _usual(each.shape)
+    plain = [Choice(group, each, spacing, in_turn) for each in found for spacing in _usual(each.shape)
              for in_turn in orders]
     near = _search(costs, plain, goal, share=NEARLY)
     best: dict[tuple[int, bool], Choice] = {}
@@ -153,7 +151,7 @@ class _Costs:
         if choice not in self._sharings:
             self._sharings[choice] = Sharing(
                 self.layers, choice.candidate.shape, (choice.spacing,) * len(self.layers), in_turn=choice.in_turn,
-                eager=choice.eager, streams=choice.group.streams, pairs=choice.group.pairs,
+                streams=choice.group.streams, pairs=choice.group.pairs,
                 schedule=choice.candidate.schedule if choice.group.streams == 1 else InputFirst)
         return self._sharings[choice]
 

@@ -82,9 +82,9 @@ class InTurn:
 class EitherWay:
     """Order in which what has come whole leads; see `EitherDispatch`. Its functions are those of `InTurn`."""
 
-    def __init__(self, program: Program, *, eager: bool, lasts: Container[int]) -> None:
+    def __init__(self, program: Program, *, lasts: Container[int]) -> None:
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
-        self._eager, self._last_reader, self._closes = eager, program.last_reader, False
+        self._last_reader, self._closes = program.last_reader, False
         self._whole, self._at_once = self._joint and not program.commands[AHEAD], False
         self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
         self._reads, self._there = [False, False, False], False
@@ -97,11 +97,11 @@ class EitherWay:
         if self._whole and self._waiting:
             return SECOND
         if not self._joint:
-            return AHEAD if fits and (whole or self._eager) else -1
+            return AHEAD if fits else -1
         if fits and whole:
             return MAIN if self._at_once else AHEAD
         there = self._zero_ready if self._fresh else self._there and not self._reads[MAIN]
-        if fits and self._eager and there:
+        if fits and there:
             return MAIN
         if self._waiting:
             return SECOND
@@ -143,12 +143,12 @@ class EitherWay:
                 self._fresh, self._unmarked, self._zero_ready)
 
 
-def commands_of(program: Program, *, streams: int, eager: bool, lasts: Container[int]) -> InTurn | EitherWay:
+def commands_of(program: Program, *, streams: int, lasts: Container[int]) -> InTurn | EitherWay:
     """The order of a program's commands; see `circulant.hw.array.plans.Sharing`.
 
     Parameters:
         lasts: the steps that end sequences, those of each stream counted.
     """
     if program.either:
-        return EitherWay(program, eager=eager, lasts=lasts)
+        return EitherWay(program, lasts=lasts)
     return InTurn(program, streams=streams, lasts=lasts)

@@ -93,8 +93,8 @@ class SharedLayer:
         still: cycles since when nothing has happened but issues in the midst of a pass.
     """
 
-    def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True,
-                 streams: int = 1, lasts: Container[int] = ()) -> None:
+    def __init__(self, layer: Simple, program: Program, elements: int, *, streams: int = 1,
+                 lasts: Container[int] = ()) -> None:
         k, shape = program.matrices[0].product.block_size, program.shape
         self._columns, self._fold, self._aside = shape.columns, shape.fold, blocks_aside(program.matrices, shape)
         self.k, self.gives, self.outputs = k * self._aside, k * shape.gives, layer.outputs
@@ -115,7 +115,7 @@ class SharedLayer:
         self.command, self._at, self.phase = AHEAD if program.commands[AHEAD] else MAIN, 0, 0
         self._active = self._clear = self._zero = self._leads = False
         # The dispatch: the order of commands; steps and blocks under way.
-        self._commands = commands_of(program, streams=streams, eager=eager, lasts=lasts)
+        self._commands = commands_of(program, streams=streams, lasts=lasts)
         self._lasts = lasts
         self._unfetched, self._promised, self._fits = 0, 0, True
         # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.

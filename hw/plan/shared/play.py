@@ -58,7 +58,7 @@ class Play:
                   for layer, program in zip(each.layers, each.programs, strict=True)]
         served = served if closed else served[:working(groups)]
         self.layers = single = [
-            SharedLayer(layer, program, count, eager=each.eager, streams=each.streams,
+            SharedLayer(layer, program, count, streams=each.streams,
                         lasts=() if lasts is None else lasts)
             for (layer, program, each), count in zip(served, elements, strict=False)]
         members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]

@@ -176,9 +176,9 @@ def groups(seed):
     return network, plans
 
 
-def assert_as_predicted(network, plans, seed):
+def assert_as_predicted(network, plans, seed, *, reloadable=False):
     """A design equals golden, and its steps and single samples take the predicted cycles; returns it, and its input."""
-    top, predicted, form = Top(network, plans), cost(network, plans), network.input_format
+    top, predicted, form = Top(network, plans, reloadable=reloadable), cost(network, plans), network.input_format
     steps = steps_of(predicted, PLAYED)
     x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (len(steps) + 1, network.flow.size))
     found, came, _ = play(network, top, x)
@@ -328,6 +328,12 @@ def test_a_step_may_take_more_where_a_sample_takes_much_less():
     assert one.period > each.period and one.period * one.latency < each.period * each.latency
     assert one.reason == (f"its step takes {one.period / each.period - 1:.0%} more, and a sample "
                           f"{1 - one.latency / each.latency:.0%} less")
+
+
+def test_a_reloadable_design_takes_the_predicted_cycles():
+    """Products with a state wait for no input there, either."""
+    network = chain(12, ("after", 8, 16), ("linear", 8, 12), ("before", 8, 8))
+    assert_as_predicted(network, plan(network, 100, objective="latency", levels=6), 1, reloadable=True)
 
 
 @pytest.mark.parametrize("objective", ["auto", "latency", "area"])
