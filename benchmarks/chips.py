@@ -1,16 +1,19 @@
 """Networks over several chips: what the search finds, predicted and measured cycles of all chips and their links under
 Verilator, and what the papers compare with."""
+import hashlib
+import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
 
 import numpy as np
 
 from benchmarks import designs
+from benchmarks.resume import Record
 from benchmarks.stacks import PAPERS, Shape, network
 from circulant.hw.beats import AUTO
 from circulant.hw.chips.cluster import Chip, Cluster, Link
@@ -54,8 +57,22 @@ class Figures(TypedDict):
     search: dict[str, float]
 
 
+@dataclass(frozen=True)
+class _Played:
+    """Figures of a row that were measured."""
+
+    period: float
+    latency_spaced: float
+    words: int
+    mismatches: int
+
+
 FEW = 8
 """Steps of sequences of which few are played, as each takes minutes."""
+
+
+IMAGES = 24
+"""Images that are played, of which the last half shows the period: two turns of six, four of three."""
 
 
 MOST = 0.99
@@ -67,11 +84,12 @@ class Work:
     """A network on chips of so many multipliers.
 
     Parameters:
-        shape: of a stack of recurrent layers; the sizes of linear layers; or the name of one of `benchmarks.designs`,
-            which is planned only.
+        shape: of a stack of recurrent layers; the sizes of linear layers; or the name of a network over images of
+            `benchmarks.designs`.
         goal: what is to be small.
-        steps: of each of the two sequences that are played; with few none is stalled.
-        streams: whether they may take turns, a chip for each.
+        steps: of each of the two sequences, or half of the vectors, that are played; with few none is stalled. Images:
+            `IMAGES` of them, not stalled.
+        streams: whether they, or samples, may take turns, the whole network on each chip.
     """
 
     shape: Shape | tuple[int, ...] | str
@@ -109,14 +127,15 @@ BOTH = Goal(1.0, 1.0)
 WORKS = (
     Work(Shape("lstm", 3, 768), 8, (2760,) * 2, BOTH, FEW), Work(Shape("lstm", 3, 32, inputs=12), 4, (120,) * 2),
     Work(Shape("lstm", 1, 128), 8, (40,) * 2, steps=90), Work(Shape("gru", 1, 128), 8, (40,) * 2, steps=90),
-    Work("resnet8", 8, (342, 684)), Work("resnet8", 8, (342, 684) * 2),
+    Work("resnet8", 8, (342, 684), streams=True), Work("resnet8", 8, (342, 684) * 2, streams=True),
     Work(PAPERS[0], 8, (2760,) * 2, BOTH, FEW, streams=True), Work((64, 1024, 64), 8, (342,) * 2))
 """The stack of the issue, three that are simulated in minutes, unequal chips, the layer with a projection, and two
 layers with many values between them."""
 
 
 def measure(works: Sequence[int] = (), *, simulate: bool = True, bits: int = 64, latency: int = 20, levels: int = 6,
-            nodes: int = 20, chips: int = 8, note: Callable[[str], None] = lambda text: None) -> Figures:
+            nodes: int = 20, chips: int = 8, kept: Path | None = None,
+            note: Callable[[str], None] = lambda text: None) -> Figures:
     """Figures of each work, of the search, and of the baselines of the first stack.
 
     Parameters:
@@ -125,11 +144,13 @@ def measure(works: Sequence[int] = (), *, simulate: bool = True, bits: int = 64,
         bits, latency: of the links.
         levels: of logic between two registers.
         nodes, chips: of the search that is timed.
+        kept: a file of what was played, which no design of the same bytes is played again; None keeps nothing.
     """
+    record = Record(kept, _Played)
     rows, table, compared = list[Row](), dict[str, str](), dict[str, float]()
     for work in [WORKS[n - 1] for n in works] or WORKS:
         cluster = _cluster(work.multipliers, bits, latency)
-        rows.append(row := _row(work, cluster, levels, simulate, note))
+        rows.append(row := _row(work, cluster, levels, record if simulate else None, note))
         table[work.title] = (f"period {row['predicted']['period']:g} predicted, {row['period']} measured; latency "
                              f"{row['predicted']['latency']} and {row['latency_spaced']}; {row['mismatches']} "
                              f"mismatches; one chip {row['one_chip']}")
@@ -141,7 +162,8 @@ def measure(works: Sequence[int] = (), *, simulate: bool = True, bits: int = 64,
             "search": {"optimal_gap": _gap(), "seconds": _seconds(nodes, chips), "nodes": nodes, "chips": chips}}
 
 
-def _row(work: Work, cluster: Cluster, levels: int, simulate: bool, note: Callable[[str], None]) -> Row:
+def _row(work: Work, cluster: Cluster, levels: int, record: Record[_Played] | None, note: Callable[[str], None]
+         ) -> Row:
     note(f"{work.title}: search")
     made = work.network()
     found = search(made, cluster, work.goal, levels=levels, streams=work.streams)
@@ -152,15 +174,23 @@ def _row(work: Work, cluster: Cluster, levels: int, simulate: bool, note: Callab
         "places": found.lines(), "predicted": {"period": timing.period, "latency": timing.latency,
                                                "estimates": list(timing.estimates)},
         "one_chip": _one_chip(work, made, levels), "period": None, "latency_spaced": None, "mismatches": None}
-    if simulate and not isinstance(work.shape, str):
-        x = np.clip(np.random.default_rng(1).normal(0, 0.5, (2, work.steps, made.flow.size)), -MOST, MOST)
+    if record is not None:
+        images = isinstance(work.shape, str)
+        shape = (IMAGES, *made.inputs[0].shape) if images else (2, work.steps, made.flow.size)
+        x = np.clip(np.random.default_rng(1).normal(0, 0.5, shape), -MOST, MOST)
+        x = x if made.sequence or images else x.reshape(-1, made.flow.size)
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
             note(f"{work.title}: designs")
             where = generate_chips(found.planned).write(Path(folder) / "chips")
-            result = verify(where / SYSTEM, made.vectors(x if made.sequence else x.reshape(-1, made.flow.size)),
-                            stalls=work.steps > FEW, progress=_stages(work.title, note))
-        row.update({"period": result.cycles_per_step, "latency_spaced": result.latency_spaced,
-                    "words": result.words_compared, "mismatches": result.mismatches})
+            vectors, stalls = made.vectors(x), work.steps > FEW and not images
+
+            def played() -> _Played:
+                result = verify(where / SYSTEM, vectors, stalls=stalls, progress=_stages(work.title, note))
+                return _Played(result.cycles_per_step, result.latency_spaced, result.words_compared, result.mismatches)
+
+            made_of = sorted(json.loads((where / SYSTEM / "manifest.json").read_text())["files"].items())
+            key = hashlib.sha256(repr((made.hash, made_of, x.tobytes(), stalls)).encode()).hexdigest()
+            row.update(cast("Row", vars(record.get(key, played))))
     return row
 
 

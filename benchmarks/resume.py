@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-__all__ = ["MUTANTS", "PROOFS", "Record"]
+__all__ = ["CHIPS", "MUTANTS", "PROOFS", "Record"]
 
-MUTANTS, PROOFS = Path("build") / "mutation", Path("build") / "proofs.jsonl"
-"""Where records are: a folder of those of mutants, and that of proofs; ``make clean`` removes them."""
+CHIPS, MUTANTS, PROOFS = Path("build") / "chips.jsonl", Path("build") / "mutation", Path("build") / "proofs.jsonl"
+"""Where records are: of chips that were played, a folder of those of mutants, and that of proofs; ``make clean``
+removes them."""
 
 
 T = TypeVar("T")

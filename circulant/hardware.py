@@ -23,7 +23,7 @@ class Chips(Table):
     device: tuple[str, ...] = key((), "FPGA; empty: any")
     multipliers: tuple[int, ...] = key((), "multipliers; empty: the DSP blocks of the device", low=1, high=65536)
     memory: tuple[int, ...] = key((), "block RAMs; empty: those of the device", low=1, high=65536)
-    streams: bool = key(False, "independent sequences may take turns, the whole network on each chip")
+    streams: bool = key(False, "independent sequences, or samples, may take turns, the whole network on each chip")
     topology: str = key("all", "all, line, ring, or pairs of chips such as 0-1,1-2")
     link_bits: int = key(64, "bits of a word, of which a link carries one in a cycle", low=1, high=1024)
     link_latency: int = key(20, "cycles of a word from pins to pins", low=0, high=4096)

@@ -9,6 +9,7 @@ import click
 from benchmarks import chips as several
 from benchmarks import cnn, cost, designs, families, stacks
 from benchmarks.commands.group import as_json, main, note, show
+from benchmarks.resume import CHIPS
 
 
 @main.command("generation", epilog="Example: python -m benchmarks generation --design lstm-k8 --json -")
@@ -55,8 +56,9 @@ def _cnn(path: str | None, **options: Any) -> None:
 @click.option("--latency", default=20, show_default=True, help="Cycles of a link.")
 @as_json
 def _chips(path: str | None, **options: Any) -> None:
-    """Networks over several chips: what the search finds, predicted and under Verilator, and the papers' baselines."""
-    figures = several.measure(**options, note=note)
+    """Networks over several chips: what the search finds, predicted and under Verilator, and the papers' baselines;
+    what has been played is kept in build/chips.jsonl, and a design of the same bytes is not played again."""
+    figures = several.measure(**options, kept=CHIPS, note=note)
     show(dict(figures), path)
     if any(row["mismatches"] for row in figures["rows"]):
         raise SystemExit(1)

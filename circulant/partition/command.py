@@ -45,7 +45,7 @@ T = TypeVar("T")
 @click.option("--topology", default="all", show_default=True, metavar="NAME",
               help="all, line, ring, or pairs of chips such as 0-1,1-2.")
 @click.option("--streams", is_flag=True,
-              help="Let independent sequences take turns, the whole network on each chip, where that is better.")
+              help="Let independent sequences, or samples, take turns, the network on each chip, where that is better.")
 @click.option("--latency", "weight", type=click.FloatRange(0), default=0.0, show_default=True, metavar="WEIGHT",
               help="Weight of the spaced latency beside that of the period, 1.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",

@@ -15,11 +15,12 @@ from circulant.hw.chips.link import LinkEnd
 from circulant.hw.chips.narrow import NarrowEnd
 from circulant.hw.chips.words import Channel, LinkShape
 from circulant.hw.emit.target import Platform
-from circulant.hw.stream.link import parted
+from circulant.hw.stream.link import into, parted
 from circulant.hw.stream.pipeline import block, connect
+from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.top import SIGNALS, Top, container_bits, prefixes
 
-__all__ = ["Chip", "Stream", "Streams", "link_shapes", "pins_of", "streams_of", "wires_of"]
+__all__ = ["Chip", "Stream", "Streams", "link_shapes", "pins_of", "streams_of", "waits", "wires_of"]
 
 End = LinkEnd | NarrowEnd | FrameEnd
 
@@ -38,16 +39,23 @@ class Stream:
         prefix: of its signals.
         k, width: values of a block, and bits of each.
         blocks: of a vector.
+        vectors: of a sample, or a step.
     """
 
     prefix: str
     k: int
     width: int
     blocks: int
+    vectors: int = 1
 
     @property
     def channel(self) -> Channel:
         return Channel(self.k, self.width, self.blocks)
+
+    @property
+    def beats(self) -> int:
+        """Blocks of a sample, or a step."""
+        return self.blocks * self.vectors
 
 
 @dataclass(frozen=True)
@@ -68,17 +76,30 @@ class Streams:
 def streams_of(top: Top) -> Streams:
     """The streams of a circuit."""
     return Streams(
-        {each.given.name: Stream(each.prefix, each.block, each.form.width, -(-each.size // each.block))
-         for each in top.entries},
-        {each.name: Stream(each.prefix, each.block, each.form.width,
-                           -(-top.network.flows[each.name].size // each.block)) for each in top.exits},
+        {each.given.name: Stream(each.prefix, each.block, each.form.width, -(-each.size // each.block),
+                                 each.given.flow.pixels // each.pixels) for each in top.entries},
+        {each.name: Stream(each.prefix, each.block, each.form.width, -(-flow.size // each.block), flow.pixels)
+         for each in top.exits for flow in [top.network.flows[each.name]]},
         tuple(top.blocks), top.max_steps is not None)
 
 
+def waits(cut: Cut, chip: int, streams: Sequence[Streams | None]) -> dict[str, tuple[Stream, int]]:
+    """The streams of a chip that whole samples wait in, where these go to chips in turn, in the widest blocks of all
+    chips, and how many of these: the next sample, and all results of a turn."""
+    if cut.whole.sequence or not cut.turns:
+        return {}
+    some = [each for each in streams if each is not None]
+    entries, exits = ({name: max((each[name] for each in sides), key=lambda one: one.k) for name in sides[0]}
+                      for sides in ([each.entries for each in some], [each.exits for each in some]))
+    return {**{name: (each, each.beats) for name, each in entries.items()},
+            **{name: (each, each.beats * cut.turns.count(chip)) for name, each in exits.items()}}
+
+
 def wires_of(cut: Cut, start: int, to: int) -> tuple[Wire, ...]:
-    """The wires from one chip to another, those of states first: what waits for them is a step."""
-    return tuple(sorted((each for each in cut.wires if (each.start, each.to) == (start, to)),
-                        key=lambda each: not each.before))
+    """The wires from one chip to another in the order in which a link prefers them: those of states first, as what
+    waits for them is a step; of the others those of later layers, as the vectors behind wait for what is under way."""
+    found = [each for each in cut.wires if (each.start, each.to) == (start, to)]
+    return (*(each for each in found if each.before), *(each for each in found[::-1] if not each.before))
 
 
 def link_shapes(cut: Cut, streams: Sequence[Streams | None], link: Link) -> dict[tuple[int, int], LinkShape]:
@@ -103,6 +124,7 @@ class Chip(wiring.Component):
         module: the Verilog module of the part's circuit.
         ports: of that, by name their direction and bits.
         links: of `link_shapes`.
+        streams: of all chips.
 
     Members:
         s_axis_tdata … m_axis_tlast: streams of the host, as those of the design of the whole are called.
@@ -112,19 +134,21 @@ class Chip(wiring.Component):
         malformed, overflow: of the part's circuit, where it has them.
     """
 
-    def __init__(self, cut: Cut, number: int, top: Top, module: str, links: Mapping[tuple[int, int], LinkShape]
-                 ) -> None:
+    def __init__(self, cut: Cut, number: int, top: Top, module: str, links: Mapping[tuple[int, int], LinkShape], *,
+                 streams: Sequence[Streams | None]) -> None:
         self._cut, self._number, self._module, self._top, self._links = cut, number, module, top, links
         self._ports = {name: (member.flow, len(Value.cast(getattr(top, name))))
                        for name, member in top.signature.members.items()}
         own = streams_of(top)
         entries, exits = own.entries, own.exits
+        self._waits = waits(cut, number, streams)
         entering, leaving = prefixes(cut.whole)
         of = dict(zip((each.name for each in cut.whole.inputs), entering, strict=True)) | dict(
             zip(cut.whole.outputs, leaving, strict=True))
         given = [name for name, chip in cut.leaving if chip == number]
-        self.host_in = {name: (of[name], entries[name]) for name in cut.entering(number)}
-        self.host_out = {name: (of[name], exits[name]) for name in given}
+        wide = {name: each for name, (each, _) in self._waits.items()}
+        self.host_in = {name: (of[name], wide.get(name, entries[name])) for name in cut.entering(number)}
+        self.host_out = {name: (of[name], wide.get(name, exits[name])) for name in given}
         self.others = sorted(to for start, to in links if start == number)
         self.ends: dict[int, End] = {
             other: (FrameEnd if links[number, other].carrier else NarrowEnd if links[number, other].pins else LinkEnd)(
@@ -181,7 +205,7 @@ class Chip(wiring.Component):
             sources[name] = _stream(each, f"host_{name}"), each
             m.d.comb += _of_axis(sources[name][0], {signal: getattr(self, f"{prefix}_{signal}")
                                                     for signal in SIGNALS}, each)
-            sinks[name] = [into[name]]
+            sinks[name] = [self._queued(m, name, into[name])]
         late: dict[str, Late] = {}
         for other, end in self.ends.items():
             for n, wire in enumerate(wires_of(cut, other, number)):
@@ -202,9 +226,10 @@ class Chip(wiring.Component):
             sinks[name] = [getattr(end, f"i_{n}") for other, end in self.ends.items()
                            for n, wire in enumerate(wires_of(cut, number, other)) if wire.name == name]
             if name in self.host_out:
-                sinks[name].append(host := _stream(each, f"given_{name}"))
-                prefix = self.host_out[name][0]
-                m.d.comb += _to_axis(host, {signal: getattr(self, f"{prefix}_{signal}") for signal in SIGNALS}, each)
+                prefix, wide = self.host_out[name]
+                host = _stream(wide, f"given_{name}")
+                sinks[name].append(self._queued(m, name, host))
+                m.d.comb += _to_axis(host, {signal: getattr(self, f"{prefix}_{signal}") for signal in SIGNALS}, wide)
 
         # Where sequences end, of those whose states come a step late.
         for n, (name, unit) in enumerate(late.items()):
@@ -219,6 +244,16 @@ class Chip(wiring.Component):
             done.add(id(source))
             parted(m, source, sinks[name], size=sizes[name], width=each.width, name=f"stream_{n}")
         return m
+
+    def _queued(self, m: Module, name: str, sink: stream.Interface) -> stream.Interface:
+        """The sink of a stream, or a queue of whole samples in front of it."""
+        if name not in self._waits:
+            return sink
+        (each, depth), flow = self._waits[name], self._cut.whole.flows[name]
+        m.submodules[f"waits_{each.prefix}"] = queue = DeepQueue(block(each.k, each.width), depth=depth)
+        into(m, queue.o, sink, size=flow.size * flow.pixels // each.vectors, width=each.width,
+             name=f"waits_{each.prefix}")
+        return queue.i
 
 
 def _axis(each: Stream, way: wiring.Flow) -> list[tuple[str, wiring.Flow, int]]:

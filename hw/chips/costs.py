@@ -166,8 +166,9 @@ class Costs:
     def cost(self, placement: Placement) -> float:
         """The goal of a placement of all layers; infinite where a chip cannot hold its share."""
         if turns := next((place.chips for place in placement.values() if place.streams), ()):
-            alone = [{name: Place((n,)) for name in placement} for n in turns]
-            return self.goal.of(max(self._slowest(each) for each in alone) / len(turns), max(map(self.late, alone)))
+            alone = {n: {name: Place((n,)) for name in placement} for n in turns}
+            return self.goal.of(max(self._slowest(each) * turns.count(n) for n, each in alone.items()) / len(turns),
+                                max(map(self.late, alone.values())))
         return self.goal.of(self._slowest(placement), self.late(placement))
 
     def _slowest(self, placement: Placement) -> float:

@@ -18,8 +18,8 @@ __all__ = ["Cut", "Place", "Placement", "Wire", "cut", "even", "not_in_turn", "p
 @dataclass(frozen=True)
 class Place:
     """The chips of a layer: one has it whole; of several each has so many of its block rows, in their order, or with
-    ``columns`` of its block columns, whose sums the first one adds up; or with ``streams`` all of it, for sequences of
-    its own: steps of independent ones go to these chips in turn."""
+    ``columns`` of its block columns, whose sums the first one adds up; or with ``streams`` all of it: steps of
+    independent sequences go to these chips in turn, or samples, of which a faster chip may have several of a turn."""
 
     chips: tuple[int, ...]
     blocks: tuple[int, ...] = ()
@@ -70,7 +70,8 @@ class Cut:
             are, whose marks say where sequences end.
         outputs: by the name of an output of the whole the chip that gives it.
         state_first: see `cut`.
-        turns: chips that have the whole network each, and steps of independent sequences in turn; else none.
+        turns: chips that have the whole network each, in the order in which steps of independent sequences, or samples,
+            go to them; else none.
     """
 
     whole: Network
@@ -84,7 +85,7 @@ class Cut:
     @property
     def leaving(self) -> list[tuple[str, int]]:
         """The outputs of the whole, each with a chip that gives it."""
-        return [(name, chip) for name, first in self.outputs.items() for chip in self.turns or (first,)]
+        return [(name, chip) for name, first in self.outputs.items() for chip in dict.fromkeys(self.turns or (first,))]
 
     def entering(self, chip: int) -> tuple[str, ...]:
         """The inputs of a chip that are those of the whole, in the order of its part."""
@@ -140,7 +141,7 @@ def _in_turn(network: Network, placement: Placement, chips: int) -> Cut:
                       f"{network.name!r}; place its layers, or divide their rows")
     turns = next(iter(placement.values())).chips
     if {placement.get(node.name) for node in network.nodes} != {Place(turns, streams=True)} or not set(turns) <= set(
-            range(chips)) or len(set(turns)) < len(turns):
+            range(chips)) or (network.sequence and len(set(turns)) < len(turns)):
         raise Refusal(f"Chips to which sequences go in turn must have all layers each, and be of the chips 0 to "
                       f"{chips - 1}, not {dict(placement)}; correct the placement")
     parts = tuple(Network(f"{network.name[:80]}_{n}", network.inputs, network.nodes, network.outputs,
@@ -150,7 +151,7 @@ def _in_turn(network: Network, placement: Placement, chips: int) -> Cut:
 
 def not_in_turn(network: Network) -> str:
     """The rule that a network breaks whose steps cannot go to chips in turn; empty where they can."""
-    if not network.sequence or not network.per_step:
+    if network.sequence and not network.per_step:
         return "each step of a sequence has its result"
     return "" if not network.many else "a network has one input and one output"
 

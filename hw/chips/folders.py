@@ -3,6 +3,7 @@ simulation."""
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from amaranth.lib.wiring import In
@@ -17,8 +18,9 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.foreseen import logic, quantities
+from circulant.hw.resources import counted as counts
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.hw.top import Top, prefixes
+from circulant.hw.top import prefixes
 from circulant.sim import artifact, design
 from circulant.sim.chips import CHIP, KIND, PARTITION, SYSTEM, VERSION, Partition
 from circulant.sim.design import LayerEntry, Manifest, Stream
@@ -167,11 +169,12 @@ def generate_chips(planned: Planned, *, family: str = "generic", latency: int | 
         for n, (part, plans) in enumerate(zip(cut.parts, planned.plans, strict=True)):
             if part is None:
                 continue
-            top, target = Top(part, plans), VerilogTarget(PROFILES[family])
+            top, target = planned.top(n), VerilogTarget(PROFILES[family])
             texts = {"top.v": target.convert(top, TOP)}
-            counted = target.inventories.of(TOP)
+            counted, waiting = target.inventories.of(TOP), planned.waits(n)
             parts[n] = described(part, plans, top, counted, sorted(target.images))
-            chips[n] = Chip(cut, n, top, f"{names[n]}_{TOP}", planned.links)
+            chips[n] = Chip(cut, n, top, f"{names[n]}_{TOP}", planned.links,
+                            streams=planned.streams)
             outputs = [each["name"] for each in parts[n]["ports"] if each["direction"] == "out"]
             around = VerilogTarget(PROFILES[family],
                                    elsewhere={f"{names[n]}_{TOP}": outputs, "circulant_rom": ("data",)})
@@ -183,11 +186,12 @@ def generate_chips(planned: Planned, *, family: str = "generic", latency: int | 
                 verilog=tuple(texts), images=tuple(sorted(images)), ports=_signals(chips[n]),
                 links={names[other]: _link_record(planned, n, other) for other in chips[n].others},
                 cycles=planned.timing.parts[n], multipliers=counted.multipliers,
-                memory_bits=parts[n]["memory_bits"]),
-                replace(counted, logic=logic(quantities(top.parts, len(part.stages), levels=levels))))
+                memory_bits=parts[n]["memory_bits"] + sum(each.bits for each in waiting.memories)),
+                replace(counted, memories=counted.memories + counts(waiting, PROFILES[family]).memories,
+                        logic=logic(quantities(top.parts, len(part.stages), levels=levels))))
         modules = {n: f"{names[n]}_{MODULE}" for n in chips}
         system = System(chips, modules, latency=planned.cluster.link.latency if latency is None else latency,
-                        faults=faults, turns=cut.turns)
+                        faults=faults, turns=cut.turns, samples=not cut.whole.sequence)
         target = VerilogTarget(PROFILES[family], elsewhere={
             modules[n]: [name for name, member in chip.signature.members.items() if member.flow is not In]
             for n, chip in chips.items()})
@@ -223,6 +227,13 @@ def _link_record(planned: Planned, n: int, other: int) -> _LinkRecord:
                        carrier=carrier.name if carrier else "", frame=shape.frame if carrier else 0)
 
 
+def _width(planned: Planned, name: str, chip: int) -> int:
+    """Values of a block of a stream of a chip."""
+    own = planned.streams[chip]
+    assert own is not None, "a stream is one of a part"
+    return (own.entries.get(name) or own.exits[name]).k
+
+
 def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, ChipDesign],
            contents: Mapping[str, str], *, exact: bool) -> Manifest:
     """The manifest of all chips in one circuit."""
@@ -238,13 +249,13 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
 
     inputs, outputs = dict[str, Stream](), dict[str, Stream]()
     for each, prefix in zip(network.inputs, entering, strict=True):
-        part = parts[next(n for n in parts if each.name in cut.entering(n))]
+        part = parts[max((n for n in parts if each.name in cut.entering(n)), key=partial(_width, planned, each.name))]
         inputs[each.name] = port([part["input"], *part.get("more_inputs", ())], each.name, prefix,
                                  len(network.inputs) > 1)
         if each != network.leading:
             inputs[each.name].setdefault("per", "step" if each.flow.sequence else "sequence")
     for name, prefix in zip(network.outputs, leaving, strict=True):
-        part = parts[cut.outputs[name]]
+        part = parts[max((n for other, n in cut.leaving if other == name), key=partial(_width, planned, name))]
         outputs[name] = port([part["output"], *part.get("more_outputs", ())], name, prefix, len(network.outputs) > 1)
     hosts = dict.fromkeys(each for n in parts for each in made[n].record.ports
                           if not each[0].startswith("link") and each[0] not in ("up", "fault"))
@@ -253,10 +264,10 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
     stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out.
     states = {wire.name: timing.exchanges.get(wire.start, 0.0) for wire in cut.wires if wire.before and exact}
     layers: list[LayerEntry] = []
-    turns = len(cut.turns) or 1  # Of chips in turn the slowest sets the pace.
-    for n in [max(cut.turns, key=lambda n: timing.parts[n])] if cut.turns else parts:
+    share = {n: cut.turns.count(n) / len(cut.turns) for n in cut.turns}  # The slowest of them sets the pace.
+    for n in [max(share, key=lambda n: timing.parts[n] * share[n])] if share else parts:
         sent = [float(words) for pair, words in timing.links.items() if pair[0] == n and exact]
-        layers += [{**entry, "cycles": max(entry["cycles"] / turns, states.get(entry["name"], 0.0), *sent)}
+        layers += [{**entry, "cycles": max(entry["cycles"] * share.get(n, 1), states.get(entry["name"], 0.0), *sent)}
                    for entry in parts[n]["layers"]]
     whole: Manifest = {
         "name": network.name, "network": network.hash, "top": TOP,
@@ -265,12 +276,13 @@ def _whole(planned: Planned, parts: Mapping[int, Manifest], made: Mapping[int, C
         "clock": "clk", "reset": "rst",
         "ports": [{"name": name, "direction": direction, "bits": bits, "meaning": ""}
                   for name, direction, bits in hosts],
-        "input": inputs.pop(network.leading.name), "output": outputs.pop(network.result), "streams": turns,
+        "input": inputs.pop(network.leading.name), "output": outputs.pop(network.result),
+        "streams": len(cut.turns) or 1 if network.sequence else 1,
         "max_steps": None, "multipliers": sum(each.record.multipliers for each in made.values()),
         "multiplications": {name: sum(part["multiplications"][name] for part in parts.values())
                             for name in ("per_step", "per_sequence")},
         "links": {name: planned.cluster.link.latency for name in contents if name.startswith("link_")},
-        "memory_bits": sum(part["memory_bits"] for part in parts.values()), "latency_spaced": late,
+        "memory_bits": sum(each.record.memory_bits for each in made.values()), "latency_spaced": late,
         "latency_contiguous": late if stepwise and not shared and not timing.exchanges and not cut.turns else None,
         "estimates": [*timing.estimates] if exact else ["cycles"], "layers": layers}
     if network.leading.flow.grid is not None:

@@ -5,15 +5,17 @@ from functools import cached_property
 from typing import cast
 
 from circulant.hw.array.layer_programs import ROWS, matrices_of
+from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import LayerPlan, Plan, Sharing, Simple
 from circulant.hw.beats import AUTO
-from circulant.hw.chips.chip import Streams, link_shapes, streams_of
+from circulant.hw.chips.chip import Streams, link_shapes, streams_of, waits
 from circulant.hw.chips.cluster import Cluster
 from circulant.hw.chips.cut import Cut, Placement, cut
 from circulant.hw.chips.timing import Timing, timing
 from circulant.hw.chips.words import LinkShape
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
+from circulant.hw.plan.passing import depths
 from circulant.hw.plan.shared.candidates import Goal, candidates, finalists
 from circulant.hw.plan.shared.groups import Group
 from circulant.hw.planner import alternatives, plan
@@ -59,6 +61,21 @@ class Planned:
     def timing(self) -> Timing:
         with unelaborated():
             return timing(self.cut, self.plans, self.streams, self.links)
+
+    def top(self, chip: int) -> Top:
+        """The circuit of a chip's part, in which the queues of joins also hold what waits for other chips."""
+        part, plans, timing = self.cut.parts[chip], self.plans[chip], self.timing
+        assert part is not None, "a chip without a part has no circuit"
+        top = Top(part, plans)
+        if chip in timing.comes and not part.arrangement.chain:
+            for at, each in depths(part, plans, top.blocks, timing.comes[chip], timing.period).items():
+                top.units[at].depths = each
+        return top
+
+    def waits(self, chip: int) -> Parts:
+        """The memories of samples that wait for their chip, or the host."""
+        return Parts([Memory(1, each.k * each.width + 1, depth)
+                      for each, depth in waits(self.cut, chip, self.streams).values()])
 
     @property
     def multipliers(self) -> int:
@@ -181,7 +198,7 @@ def _sharing(part: Network, multipliers: int, levels: int) -> Iterator[list[Plan
 def _require_pieces(made: Cut, streams: Sequence[Streams | None]) -> None:
     """
     Raises:
-        Refusal: when a part keeps whole sequences, or chips take an input in blocks of different sizes.
+        Refusal: when a part keeps whole sequences, or chips have a stream of the host in blocks of different sizes.
     """
     sizes: dict[str, int] = {}
     for n, own in enumerate(streams):
@@ -190,8 +207,9 @@ def _require_pieces(made: Cut, streams: Sequence[Streams | None]) -> None:
         if own.whole_sequences:
             raise Refusal(f"A network over several chips must have layers that go forward alone, but those of "
                           f"{made.whole.name!r} on chip {n} need whole sequences; take one chip")
-        for name in made.entering(n):
-            k = own.entries[name].k
-            if sizes.setdefault(name, k) != k:
-                raise Refusal(f"All chips must take input {name!r} in blocks of one size, not of {sizes[name]} and "
-                              f"{k}; place the layers that take it on one chip")
+        hosts = {name: own.entries[name] for name in made.entering(n)} | dict(own.exits if made.turns else {})
+        for name, each in hosts.items():
+            known = sizes.setdefault(name, each.k)
+            if max(known, each.k) % min(known, each.k) if made.turns and not made.whole.sequence else known != each.k:
+                raise Refusal(f"All chips must take or give {name!r} in blocks of one size, not of {sizes[name]} and "
+                              f"{each.k}; place the layers that do on one chip")

@@ -26,18 +26,21 @@ from circulant.hw.chips.costs import FILL, Costs, Goal
 from circulant.hw.chips.cut import Place, Placement, even, not_in_turn
 from circulant.hw.chips.plans import Planned, planned, shared
 from circulant.hw.chips.rows import block_rows, undivided
+from circulant.hw.emit.profile import PROFILES
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.resources import inventory
+from circulant.hw.planner import plan
+from circulant.hw.resources import counted, period
 from circulant.hw.stream.pipeline import LEVELS
+from circulant.hw.unit import unelaborated
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Node
 
 __all__ = ["FLAT", "Choice", "baselines", "best", "candidates", "columned", "exhaustive", "search"]
 
-FLAT, KEPT, FINALISTS, SUMMED, NEAR = 4, 256, 3, 2, 1.1
+FLAT, KEPT, FINALISTS, SUMMED, NEAR, ROUNDS = 4, 256, 3, 2, 1.1, 4
 """Chips that are told apart at once, states that are kept, placements that are planned, and those with columns, whose
-costs are within so much of others: by their plans they may be less."""
+costs are within so much of others: by their plans they may be less; samples that the slowest chip has of a turn."""
 
 def candidates(costs: Costs, name: str, chips: Sequence[tuple[int, ...]], weights: Sequence[float]) -> list[Place]:
     """The places of a layer: whole on one of some chips, its rows over several.
@@ -292,7 +295,8 @@ def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, leve
     """The best plan: the first ones of `best`, planned, which fit their chips.
 
     Parameters:
-        streams: whether independent sequences, as many as chips, may take turns, a chip for each.
+        streams: whether independent sequences, as many as chips, or samples may take turns, the whole network on each
+            chip.
 
     Raises:
         Refusal: when no chips can hold the network, each a part of it.
@@ -301,8 +305,9 @@ def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, leve
     costs = Costs(network, cluster, goal, levels)
     placements, refused, found, divided = best(costs), "", list[Planned](), False
     if streams and not not_in_turn(network):
-        turns = dict.fromkeys(costs.nodes, Place(tuple(range(len(cluster.chips))), streams=True))
-        placements = [turns, *placements] if costs.cost(turns) < inf else placements
+        with suppress(Refusal):
+            turns = dict.fromkeys(costs.nodes, Place(_turns(costs), streams=True))
+            placements = [turns, *placements] if costs.cost(turns) < inf else placements
     if not placements:
         raise Refusal(f"Some chips must hold a share of each layer, but {len(cluster.chips)} with "
                       f"{', '.join(f'{each.multipliers:,}' for each in cluster.chips)} multipliers cannot hold network "
@@ -322,13 +327,28 @@ def search(network: Network, cluster: Cluster, goal: Goal | None = None, *, leve
         if len({id(each.placement) for each in found}) == FINALISTS:
             break
     if len(cluster.chips) > 1:
-        for n, placement in enumerate(columned(costs, placements[:FINALISTS])[:SUMMED]):
+        divisible = [each for each in placements[:FINALISTS] if not any(place.streams for place in each.values())]
+        for n, placement in enumerate(columned(costs, divisible)[:SUMMED]):
             with suppress(Refusal):
                 ways = list(shared(network, cluster, placement, levels=levels)) if not n else []
                 found += _fitting([planned(network, cluster, placement, objective=objective, levels=levels), *ways])
     if not found:
         raise Refusal(refused)
     return Choice(min(found, key=lambda each: goal.of(each.timing.period, each.timing.latency)), len(placements))
+
+
+def _turns(costs: Costs) -> tuple[int, ...]:
+    """The chips in turn: each once for steps; a faster one several times, and these apart, for samples."""
+    chips = range(len(costs.cluster.chips))
+    if costs.network.sequence:
+        return tuple(chips)
+    alone = {each: period(costs.network, plan(costs.network, each, levels=costs.levels))
+             for each in {chip.multipliers for chip in costs.cluster.chips}}
+    cycles = [alone[chip.multipliers] for chip in costs.cluster.chips]
+    slowest = max(cycles)
+    _, counts = min((rounds * slowest / sum(counts), counts) for rounds in range(1, ROUNDS + 1)
+                    for counts in [[int(rounds * slowest / each) for each in cycles]])
+    return tuple(n for _, n in sorted(((at + 0.5) / count, n) for n, count in enumerate(counts) for at in range(count)))
 
 
 def _fitting(ways: Iterable[Planned]) -> Iterator[Planned]:
@@ -343,10 +363,11 @@ def _require_fit(made: Planned) -> None:
     Raises:
         Refusal: when a part takes more than its chip has.
     """
-    for chip, part, plans in zip(made.cluster.chips, made.cut.parts, made.plans, strict=True):
+    for n, (chip, part) in enumerate(zip(made.cluster.chips, made.cut.parts, strict=True)):
         if part is None or not chip.family:
             continue
-        demand = FAMILIES[chip.family].demand(inventory(part, plans))
+        with unelaborated():
+            demand = FAMILIES[chip.family].demand(counted(made.top(n).parts + made.waits(n), PROFILES["generic"]))
         for what, takes, has in (("DSP blocks", demand.dsps, chip.dsps), ("block RAMs", demand.block_rams,
                                                                          chip.block_rams)):
             if has and takes > has:

@@ -23,7 +23,8 @@ class System(wiring.Component):
         latency: of all links in cycles. An image for each way of pins says what it is, so that a simulation may have
             others, up to ``most``.
         faults: the seed of the first way, see `Pins`; 0 for none.
-        turns: chips to which the vectors of the host go in turn; none where each goes to all that take it.
+        turns: chips to which the vectors of the host go in turn, or ``samples``, up to the mark of their last beat;
+            none where each goes to all that take it.
 
     Members:
         s_axis_tdata … m_axis_tlast: as of the design of the whole.
@@ -31,9 +32,9 @@ class System(wiring.Component):
     """
 
     def __init__(self, chips: Mapping[int, Chip], modules: Mapping[int, str], *, latency: int, faults: int = 0,
-                 turns: Sequence[int] = ()) -> None:
+                 turns: Sequence[int] = (), samples: bool = False) -> None:
         self._chips, self._modules, self._latency, self._faults = chips, modules, latency, faults
-        self._turns = tuple(turns)
+        self._turns, self._samples = tuple(turns), samples
         self.most = max(latency, SLOWER)
         hosts = {name: member for chip in chips.values() for name, member in chip.signature.members.items()
                  if not name.startswith("link") and name not in ("up", "fault")}
@@ -113,7 +114,7 @@ class System(wiring.Component):
         return m
 
     def _in_turn(self, m: Module, pins: Mapping[int, Mapping[str, Signal]]) -> None:
-        """Vectors of the host go to the chips in turn, and results come from them so."""
+        """Vectors or samples of the host go to the chips in turn, and results come from them so."""
         first = self._chips[self._turns[0]]
         for streams, comes in ((first.host_in, True), (first.host_out, False)):
             (prefix, each), = streams.values()
@@ -122,12 +123,12 @@ class System(wiring.Component):
             mine = {signal: getattr(self, f"{prefix}_{signal}") for signal in SIGNALS}
             with m.If(mine["tvalid"] & mine["tready"]):
                 m.d.sync += block.eq(block + 1)
-                with m.If(block == each.blocks - 1):
+                with m.If(mine["tlast"] if self._samples else block == each.blocks - 1):
                     m.d.sync += [block.eq(0), turn.eq(Mux(turn == len(self._turns) - 1, 0, turn + 1))]
-            for n, number in enumerate(self._turns):
+            for number in dict.fromkeys(self._turns):
                 its = {signal: pins[number][f"{prefix}_{signal}"] for signal in SIGNALS}
                 to, source = (its, mine) if comes else (mine, its)
                 m.d.comb += [its[signal].eq(mine[signal]) for signal in ("tdata", "tlast") if comes]
-                with m.If(turn == n):
+                with m.If(Cat(turn == n for n, each in enumerate(self._turns) if each == number).any()):
                     m.d.comb += [to["tvalid"].eq(source["tvalid"]), source["tready"].eq(to["tready"])]
                     m.d.comb += [mine[signal].eq(its[signal]) for signal in ("tdata", "tlast") if not comes]

@@ -7,15 +7,17 @@ by side, see `circulant.hw.chips.play`.
 """
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 from circulant.hw.array.plans import LayerPlan, Plan
-from circulant.hw.chips.chip import Streams, wires_of
+from circulant.hw.chips.chip import Streams, waits, wires_of
 from circulant.hw.chips.cut import Cut, Wire
 from circulant.hw.chips.play import Played, Works, merged
 from circulant.hw.chips.words import LinkShape
 from circulant.hw.plan.latency import reblocked, through
 from circulant.hw.plan.passing import Cycles, passing
 from circulant.hw.resources import period
+from circulant.hw.stream.storage import DeepQueue
 
 __all__ = ["Timing", "loads", "timing"]
 
@@ -35,6 +37,8 @@ class Timing:
         links: cycles of the words of a sample on each directed link; one each, where no pins are shared.
         exchanges: by chip the cycles from step to step of layers whose rows are divided, as states go to and fro.
         estimates: the names of figures that are no exact ones.
+        comes: by chip the cycles in which the blocks of its inputs come, where samples follow each other; empty where
+            that is not known.
         works: by chip and by directed link from which cycle to which one each works on a sample that comes into idle
             chips, counted from the sample's first block; empty where that is not known.
     """
@@ -46,6 +50,7 @@ class Timing:
     exchanges: Mapping[int, float] = field(default_factory=dict)
     estimates: tuple[str, ...] = ()
     works: Works = field(default_factory=dict)
+    comes: Mapping[int, Mapping[str, Cycles]] = field(default_factory=dict)
 
 
 def loads(cut: Cut, links: Mapping[tuple[int, int], LinkShape]) -> dict[tuple[int, int], int]:
@@ -79,19 +84,27 @@ def timing(cut: Cut, plans: Sequence[Sequence[Plan]], streams: Sequence[Streams 
         spaced = _Flows(cut, plans, streams, links)
     latency = spaced.latency()
     vague = not all(shape.exact for shape in links.values())
-    full = any(2 * words[wire.start, wire.to] > max(parts.values()) and _joined(cut, wire) for wire in cut.wires)
-    estimates = [name for name, it_is in (("cycles", bool(cycles) or vague or full), (
-        "latency_spaced", (several or cycles or vague) and latency is not None)) if it_is]
+    mixed = several and any(_joined(cut, wire) and 2 * words[wire.start, wire.to] > max(parts.values())
+                            for wire in cut.wires)
+    estimates = [name for name, it_is in (("cycles", bool(cycles) or vague or mixed), (
+        "latency_spaced", (several or cycles or vague or len({*cut.turns}) < len(cut.turns)) and latency is not None))
+                 if it_is]
     if cut.turns:  # The turns are fixed: the slowest chip sets the pace; all vectors pass the ports of the host.
-        cycles = [max(parts.values()) / len(cut.turns), *(float(each.blocks) for own in streams if own is not None
-                                                          for each in (*own.entries.values(), *own.exits.values()))]
-    return Timing(max(cycles or [*parts.values(), *words.values()]), latency, parts=parts, links=words,
-                  exchanges=exchanges, estimates=tuple(estimates), works=spaced.works())
+        hosts = [each for each, _ in waits(cut, cut.turns[0], streams).values()] or [
+            each for own in streams if own is not None for each in (*own.entries.values(), *own.exits.values())]
+        cycles = [max(parts[n] * cut.turns.count(n) for n in parts) / len(cut.turns),
+                  *(float(each.beats) for each in hosts)]
+        if latency is not None and not cut.whole.sequence:
+            latency += 2 * DeepQueue.latency
+    whole = max(cycles or [*parts.values(), *words.values()])
+    comes = spaced.comes(whole) if isinstance(spaced, _Flows) and latency is not None else {}
+    return Timing(whole, latency, parts=parts, links=words, exchanges=exchanges, estimates=tuple(estimates),
+                  works=spaced.works(), comes=comes)
 
 
 def _joined(cut: Cut, wire: Wire) -> bool:
-    """Whether the vectors of a wire are joined with others: each waits for the other, which only a link with room to
-    spare makes up for."""
+    """Whether the vectors of a wire are joined with others: each waits for the other, and for other streams of the
+    link."""
     part = cut.parts[wire.to]
     return part is not None and any(node.layer.joins and wire.name in node.sources for node in part.nodes)
 
@@ -104,6 +117,7 @@ class _Flows:
         self.cut, self.plans, self.links = cut, plans, links
         self.streams = {n: each for n, each in enumerate(streams) if each is not None}
         self._busy = dict[int, tuple[int, int]]()
+        self._came = dict[int, dict[str, Cycles]]()
         self._sent = dict[tuple[tuple[int, int], str], list[tuple[int, int]]]()
 
     def leaves(self, chip: int, given: Mapping[str, Cycles]) -> dict[str, Cycles] | None:
@@ -160,7 +174,7 @@ class _Flows:
         last: dict[int, dict[str, Cycles]] = {}
         for _ in range(len(self.cut.wires) + 1):  # Each time at least one more wire is as it will be.
             for chip in self.streams:
-                given = self._given(chip, came)
+                given = self._came[chip] = self._given(chip, came)
                 left = self.leaves(chip, given)
                 if left is None:
                     return None
@@ -169,6 +183,18 @@ class _Flows:
                 last[chip] = left
                 came |= self.carried(chip, left)
         return max(last[chip][name][-1] for name, chip in self.cut.leaving)
+
+    def comes(self, period: float) -> dict[int, dict[str, Cycles]]:
+        """When blocks come to each part, a sample in each period: over a link none before the last one of the sample
+        before has gone."""
+        found = {chip: dict(given) for chip, given in self._came.items()}
+        for (start, to), shape in self.links.items():
+            for n, wire in enumerate(wires_of(self.cut, start, to)):
+                cycles = found[to][wire.name]
+                each = ceil(shape.cycles(n) * shape.channels[n].blocks / len(cycles))
+                free = cycles[-1] - ceil(period) + each
+                found[to][wire.name] = [max(cycle, free + each * at) for at, cycle in enumerate(cycles)]
+        return found
 
     def works(self) -> Works:
         """When chips and links work on the sample of `latency`."""

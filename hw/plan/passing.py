@@ -128,13 +128,20 @@ def in_turn(cycles: Cycles) -> Cycles:
     return found
 
 
-def depths(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
+def depths(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]],
+           given: Mapping[str, Cycles] | None = None, period: float = 0) -> dict[int, list[int]]:
     """By the number of a join the words that the queue of each source holds: those that wait while samples follow each
-    other in the period of the slowest stage, and a whole vector at the least. Empty where passing is not known."""
-    found = passing(network, plans, blocks)
+    other in the period of the slowest stage, and a whole vector at the least. Empty where passing is not known.
+
+    Parameters:
+        blocks, given: as of `passing`.
+        period: of what is slower than each stage.
+    """
+    found = passing(network, plans, blocks, given)
     if found is None:
         return {}
-    period = max([ceil(plan.cycles) for plan in plans] + [len(cycles) for each in found for cycles in each.comes])
+    period = max([ceil(period), *(ceil(plan.cycles) for plan in plans),
+                  *(len(cycles) for each in found for cycles in each.comes)])
     return {at: [max(len(comes), _waiting(comes, _behind(each.turns, period)[begin:], period))
                  for comes, begin in zip(each.comes, each.begins, strict=True)]
             for at, each in enumerate(found) if each.turns}

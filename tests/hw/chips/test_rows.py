@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
 
+from circulant.hw.chips.cut import Place
+from circulant.hw.chips.folders import generate_chips
+from circulant.hw.chips.plans import planned
 from circulant.hw.chips.rows import block_rows, row_share, undivided
+from circulant.sim.chips import SYSTEM
+from circulant.sim.cosim import verify
 from circulant.sim.refusal import Refusal
-from tests.hw.chips.networks import data, pair
+from tests.hw.chips.networks import cluster, data, pair
 from tests.random_networks import Random
 
 
@@ -43,3 +48,17 @@ def test_what_is_not_divided_is_said():
     assert "so that they cannot stand side by side" in undivided(pair().layers[0])
     with pytest.raises(Refusal, match="The rows of layer 'rnn' cannot be divided: no rows of a layer of the kind"):
         row_share(rnn, "share", 0, 1)
+
+
+def test_rows_behind_rows_over_a_full_link_come_as_planned(tmp_path):
+    """What a chip makes waits for what others make, a link's delay longer; results pass what lies behind them."""
+    r = Random(3)
+    network = r.network([r.linear("l0", 16, 96, 4, relu=True), r.linear("l1", 96, 16, 4)], 16)
+    places = {"l0": Place((0, 1), (12, 12)), "l1": Place((0, 1), (2, 2))}
+    plan = planned(network, cluster(80, 80, bits=32, latency=60), places)
+    assert plan.timing.period == plan.timing.links[1, 0] > max(plan.timing.parts.values())
+    folder = generate_chips(plan).write(tmp_path / "chips")
+    found = verify(folder / SYSTEM, network.vectors(np.random.default_rng(0).normal(0, 1, (80, 16))), stalls=False)
+    assert found.mismatches == 0 and found.words_compared > 80 * 16
+    assert found.cycles_per_step == pytest.approx(plan.timing.period, abs=0.1), "of the last ones"
+    assert found.latency_spaced == plan.timing.latency
