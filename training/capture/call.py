@@ -61,6 +61,7 @@ class Call:
         emit: adds a neutral node: (class, sources, axis of the batch, fields) to its value.
         move: the values of a function that only moves values, of each tensor that it gives; None where the batch is
             no axis of its own any more.
+        before: the names and classes of the nodes that a value depends on, back to vectors.
     """
 
     kind: str
@@ -71,6 +72,7 @@ class Call:
     rows: int
     emit: Callable[..., Value]
     move: Callable[[], Any]
+    before: Callable[[Value], list[tuple[str, type]]]
 
     def shape(self, value: Value) -> tuple[int, ...]:
         """The shape of a value with the batch in it."""

@@ -62,6 +62,11 @@ def conv(call: Call) -> Value:
     return call.emit(Conv, (source,), 0, **_weights(module), **window, groups=module.groups)
 
 
+OVER_STEPS = Linear, Norm, Recurrent, CausalConv, CausalDepthwise, Blend, Decay
+"""Nodes that give vectors step by step, where they give no single vector."""
+
+
+
 class Padded(Value):
     """Value with zeros in front of its steps, which only a causal convolution takes.
 
@@ -108,6 +113,10 @@ def _causal(call: Call, source: Value) -> Value:
     if source.count != (module.kernel_size[0] - 1) * module.dilation[0]:
         raise Unsupported(f"it must have as many zeros in front of it as it reaches back, "
                           f"{(module.kernel_size[0] - 1) * module.dilation[0]}, not {source.count}; pad by that")
+    if module.stride != (1,) and (steps := [name for name, kind in call.before(source.before) if kind in OVER_STEPS]):
+        raise Unsupported(f"a causal Conv1d with a stride takes whole sequences, and cannot stand behind {steps[0]}, "
+                          f"which gives one step after the other; put it in front of {steps[-1]}, or give it a stride "
+                          "of 1")
     if module.groups == module.in_channels == module.out_channels > 1 and _grid(module) is None:
         weight = module.weight.detach().flatten(1).T
         if module.stride != (1,):

@@ -133,7 +133,7 @@ class Walk:
             try:
                 values = handler(Call(kind, step.module, args, kwargs, result=result, rows=self._rows,
                                       emit=lambda *given, **fields: self._emit(step, *given, **fields),
-                                      move=lambda: self._moved(step, taken)))
+                                      move=lambda: self._moved(step, taken), before=self._before))
             except Unsupported as reason:
                 problem = str(reason)
             else:
@@ -221,6 +221,16 @@ class Walk:
         self.nodes.setdefault(name, Move(name=name, kind="move", inputs=inputs, shape=tuple(shape), places=places,
                                          path=value.path))
         return name
+
+    def _before(self, value: Value) -> list[tuple[str, type]]:
+        """The nodes that a value depends on, the last one first; none before vectors."""
+        names, found = [self._node(value)], dict[str, type]()
+        while names:
+            node = self.nodes[names.pop()]
+            if len(node.sizes) > 1 and node.name not in found:
+                found[node.name] = type(node)
+                names += node.inputs
+        return list(found.items())
 
     def _moved(self, step: Step, taken: list[Value]) -> Any:
         """The result of a function of the numbers of values, in place of the values themselves."""

@@ -125,6 +125,10 @@ def test_groups_and_gaps_of_convolutions(rank, options, kinds, tmp_path):
     (lambda m, x: m.conv(F.pad(x, (2, 0))), {"conv": nn.Conv1d(3, 4, 3, padding=1)},
      "a causal Conv1d must have no padding but the zeros in front of it; set its own to 0"),
     (lambda m, x: m.conv(F.pad(x, (1, 1))), {"conv": nn.Conv1d(3, 4, 3)}, "only zeros in front of the steps of"),
+    (lambda m, x: m.conv(F.pad(m.rnn(m.norm(x))[0].transpose(1, 2), (2, 0))),
+     {"conv": nn.Conv1d(4, 8, 3, stride=2), "norm": nn.LayerNorm(7), "rnn": nn.GRU(7, 4, batch_first=True)},
+     "a causal Conv1d with a stride takes whole sequences, and cannot stand behind rnn, which gives one step after the "
+     "other; put it in front of norm, or give it a stride of 1"),
     (lambda m, x: torch.relu(F.pad(x, (1, 0))), {}, "zeros in front of steps need a Conv1d behind them"),
     (lambda m, x: F.interpolate(x, scale_factor=2), {}, "there is no unit that gives more steps or pixels than come"),
     (lambda m, x: m.up(x), {"up": nn.Upsample(scale_factor=2)}, "make them by a Linear and a view"),
