@@ -48,6 +48,9 @@ LONGER = 1, 1.25, 1.6
 ROUNDS = 3
 """Times at the most that layers which the result waits for get what multipliers are left."""
 
+MORE = 3
+"""Times its own multipliers that a small layer gets besides, of twice as many that are left."""
+
 RANKED = 8
 """Arrays of a layer whose results are played, those with the best estimates."""
 
@@ -230,15 +233,44 @@ def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, bl
     network, plans, seen = sizes.network, list(plans), set[int]()
     for _ in range(1 if network.arrangement.chain else ROUNDS):
         found = passing(network, plans, sizes(plans))
-        if found is None or (late := _latest(network, found)) <= seen:
+        if found is None:
             break
-        seen |= late
+        late, before = _latest(network, found), list(plans)
         growing = [at for at in sorted(late) if isinstance(plans[at], LayerPlan | ValuesPlan)]
-        for n, at in enumerate(growing):
-            left = widths.multipliers - sum(each.multipliers for each in plans)
-            plans[at] = _sooner(sizes, plans, at, (bound, blocks, widths.levels),
-                                spare=plans[at].multipliers + left // (len(growing) - n))
+        for at in sorted(late):
+            _widen(sizes, plans, at, (bound, blocks, widths.levels), widths.multipliers)
+            left, own = widths.multipliers - sum(each.multipliers for each in plans), plans[at].multipliers
+            small = 2 * MORE * own <= left  # In a later round these alone, with what others have left.
+            if at in growing and (small or not late <= seen):
+                share = left // (len(growing) - growing.index(at))
+                plans[at] = _sooner(sizes, plans, at, (bound, blocks, widths.levels),
+                                    spare=own + max(share, MORE * own * small))
+        seen |= late
+        if all(one is other for one, other in zip(plans, before, strict=True)):
+            break
     return plans
+
+
+def _widen(sizes: Sizes, plans: list[Plan], at: int, limits: tuple[int, int, int], multipliers: int) -> None:
+    """Let what comes to a join give as many blocks a cycle as another source does, where that is sooner through the
+    join: it takes the least of them. For the limits see `_sooner`."""
+    network, (bound, blocks, levels) = sizes.network, limits
+    for source in network.arrangement.sources[at] if len(network.arrangement.sources[at]) > 1 else ():
+        layer, plan = network.stages[source], plans[source] if source > INPUT else None
+        if not isinstance(layer, Linear) or not isinstance(plan, LayerPlan) or plan.sharing is not None:
+            continue
+        spare = plan.multipliers + multipliers - sum(each.multipliers for each in plans)
+        shapes = dict[int, ArrayShape]()
+        for shape in sorted(_shapes(layer, blocks, levels), key=lambda each: each.multipliers(
+                layer.product.block_size)):
+            if plan.shape.gives < shape.gives and shape.multipliers(layer.product.block_size) <= spare and (
+                    vector_cycles(layer, shape) <= min(bound, plan.cycles)):
+                shapes.setdefault(shape.gives, shape)
+        best = _joined(sizes, plans, at, plan, source)
+        for shape in shapes.values():
+            wide = _planned(layer, shape)
+            if (found := _joined(sizes, plans, at, wide, source)) < best:
+                best, plans[source] = found, wide
 
 
 def _latest(network: Network, found: Sequence[Passing]) -> set[int]:
@@ -295,9 +327,10 @@ def _wider(layer: Stage, plan: ValuesPlan, spare: int) -> list[Plan]:
     return [plan, *(each for each in rungs if each.multipliers <= spare and each.cycles <= plan.cycles)]
 
 
-def _joined(sizes: Sizes, plans: Sequence[Plan], at: int, plan: Plan) -> tuple[int, int]:
-    """The cycle in which the last block leaves a join with that plan, and its multipliers."""
-    made = [*plans[:at], plan, *plans[at + 1:]]
+def _joined(sizes: Sizes, plans: Sequence[Plan], at: int, plan: Plan, source: int | None = None) -> tuple[int, int]:
+    """The cycle in which the last block leaves a join with that plan, or with that of a source, and its multipliers."""
+    made = list(plans)
+    made[at if source is None else source] = plan
     found = passing(sizes.network, made, sizes(made)) or []
     return found[at].leaves[-1], plan.multipliers
 
