@@ -6,6 +6,7 @@ ones stands a width converter. The price is transforms side by side, and inverse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from itertools import product
 from math import inf
 from typing import Any
 
@@ -122,9 +123,11 @@ def best_beats(network: Network, ladders: Sequence[Ladder], separate: Callable[[
         wide = [(_wide_ladder(layer, blocks, widths.levels) if blocks > 1 else None) or each
                 for layer, each in zip(network.stages, ladders, strict=True)]
         made = separate(wide)
-        for longer in LONGER if (widths.product or widths.limit < inf) and blocks > 1 else (1,):
+        for longer, widens in product(LONGER if (widths.product or widths.limit < inf) and blocks > 1 else (1,),
+                                      (False,) if blocks == 1 or network.arrangement.chain else (False, True)):
             bound = int(max(each.cycles for each in made) * longer)
-            plans = made if blocks == 1 else _with_joins(sizes, _soonest(sizes, made, widths, bound, blocks))
+            plans = made if blocks == 1 else _with_joins(
+                sizes, _soonest(sizes, made, widths, bound, blocks, widens=widens))
             late = latencies(network, plans, sizes(plans))["latency_spaced"]
             key = widths.figures(max(each.cycles for each in plans), late)
             if best is None or key < best[0]:
@@ -221,7 +224,8 @@ def _sizes(layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
     return values(inputs(made)[0]), values(made.o)
 
 
-def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int) -> list[Plan]:
+def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int, *,
+             widens: bool) -> list[Plan]:
     """The plans with arrays, orders of products and widths that give the results of a sample sooner: each layer that
     the result waits for in turn, with what comes to it from those before, and again those that it waits for then.
     Unchanged where it is not known when blocks come.
@@ -229,6 +233,7 @@ def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, bl
     Parameters:
         bound: of the period.
         blocks: of a beat at the most.
+        widens: whether sources of joins give more blocks a cycle, too, and small layers get what others have left.
     """
     network, plans, seen = sizes.network, list(plans), set[int]()
     for _ in range(1 if network.arrangement.chain else ROUNDS):
@@ -236,12 +241,16 @@ def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, bl
         if found is None:
             break
         late, before = _latest(network, found), list(plans)
+        again = late <= seen
+        if again and not widens:
+            break
         growing = [at for at in sorted(late) if isinstance(plans[at], LayerPlan | ValuesPlan)]
         for at in sorted(late):
-            _widen(sizes, plans, at, (bound, blocks, widths.levels), widths.multipliers)
+            if widens:
+                _widen(sizes, plans, at, (bound, blocks, widths.levels), widths.multipliers)
             left, own = widths.multipliers - sum(each.multipliers for each in plans), plans[at].multipliers
-            small = 2 * MORE * own <= left  # In a later round these alone, with what others have left.
-            if at in growing and (small or not late <= seen):
+            small = again and 2 * MORE * own <= left  # These alone, with what others have left.
+            if at in growing and (small or not again):
                 share = left // (len(growing) - growing.index(at))
                 plans[at] = _sooner(sizes, plans, at, (bound, blocks, widths.levels),
                                     spare=own + max(share, MORE * own * small))
