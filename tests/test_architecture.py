@@ -334,14 +334,14 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_910,
-    "training": 15_190,
+    "training": 15_210,
     "sim": 18_065,
-    "hw": 26_280,
+    "hw": 26_330,
     "boards": 7_775,
     "benchmarks": 10_115,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_395,
+    "tests": 55_405,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
