@@ -17,7 +17,7 @@ class InTurn:
         self._behind, self._streams = 1 if streams == 1 else 2, streams
         self._first = bool(program.joined) and streams > 1  # The second vector goes before the next input.
         self._begun = self._kept_zero = self._reading = False
-        self._waiting, self._started, self._lasts = 0, 0, lasts
+        self._waiting, self.marked, self._lasts = 0, 0, lasts
 
     def pick(self, fits: bool, inputs: int) -> int:
         """The command that is offered, the most urgent one; -1 without one.
@@ -50,7 +50,7 @@ class InTurn:
     @property
     def _fresh(self) -> bool:
         """Whether the next step begins a sequence."""
-        return self._started < self._streams or self._started - self._streams in self._lasts
+        return self.marked < self._streams or self.marked - self._streams in self._lasts
 
     def edge(self, accepted: int, ended: int, *, state: bool, inputs: int, gone: bool) -> bool:
         """One cycle's registers; whether a step starts.
@@ -71,12 +71,12 @@ class InTurn:
             self._begun = False
         if starts:
             self._kept_zero, self._begun = self._fresh, self._starting != self._ending
-            self._started += 1
+            self.marked += 1
         return starts
 
     def state(self) -> tuple[object, ...]:
         """All that what follows depends on, where no sequence ends."""
-        return self._begun, self._kept_zero, self._reading, self._waiting, min(self._started, self._streams)
+        return self._begun, self._kept_zero, self._reading, self._waiting, min(self.marked, self._streams)
 
 
 class EitherWay:
@@ -89,7 +89,7 @@ class EitherWay:
         self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
         self._reads, self._there = [False, False, False], False
         self._fresh, self._unmarked, self._zero_ready = True, False, True
-        self._lasts, self._marked = lasts, 0
+        self._lasts, self.marked = lasts, 0
 
     def pick(self, fits: bool, inputs: int) -> int:
         fits, whole = fits and not self._begun, inputs > self._reads[AHEAD]
@@ -132,8 +132,8 @@ class EitherWay:
         elif follows:
             self._begun = False
         if self._unmarked and inputs:
-            self._unmarked, self._fresh = False, self._marked in self._lasts
-            self._marked += 1
+            self._unmarked, self._fresh = False, self.marked in self._lasts
+            self.marked += 1
         self._unmarked = self._unmarked or starts
         self._zero_ready = (self._zero_ready or gone) and not starts
         return starts

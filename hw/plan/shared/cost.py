@@ -14,6 +14,7 @@ from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import MAIN
 from circulant.hw.plan.shared.events import Events, merged
 from circulant.hw.plan.shared.play import Play, working
+from circulant.hw.plan.shared.replay import Replay
 
 __all__ = ["RANKED", "Cost", "arriving_results", "end_latency", "least_period", "loop_latency", "period", "periods",
            "sample_issues", "sample_results", "shared_cost", "steady_step", "taken_steps"]
@@ -135,8 +136,7 @@ def periods(groups: Sequence[Sharing], elements: Sequence[int], *, most: int = M
         most: cycles after which the play ends; what is found by then does not count, and none is.
     """
     streams, lasts = groups[0].streams, set[int]()
-    play, taken, found = Play(groups, elements, closed=True, lasts=lasts), list[int](), dict[Hashable, float]()
-    each_step = play.layers[:working(groups)]
+    play, taken, found = Replay(groups, elements, lasts=lasts), list[int](), dict[Hashable, float]()
 
     def end_behind(steps: int) -> None:
         """Play so many more steps of each stream, the last ones of their sequences."""
@@ -151,7 +151,7 @@ def periods(groups: Sequence[Sharing], elements: Sequence[int], *, most: int = M
         seen = dict[Hashable, int]()
         while play.cycle <= most:
             taken.append(play.taken())
-            if lasts and min(layer.done for layer in each_step) <= max(lasts) + streams:
+            if lasts and play.done <= max(lasts) + streams:
                 continue  # What follows depends on the end as well.
             state = play.state()
             if state in found:
@@ -276,11 +276,15 @@ def _closed(groups: Sequence[Sharing], elements: Sequence[int],
         issues: takes (cycle, layer, command) of each cycle in which the array works.
     """
     play, taken, given = Play(groups, elements, closed=True, issues=issues), list[int](), list[int]()
-    offered, quiet, still = 0, 0, 0
+    offered, quiet, still, seen = 0, 0, 0, set[Hashable]()
     while len(given) < CLOSED * play.gives:
         waits = offered % play.takes == 0 and (len(given) < offered // play.takes * play.gives or (
             offered and quiet < play.quiet))
         came = not waits and offered < CLOSED * play.takes
+        if came and issues is None and len(seen) < offered // play.takes:
+            if (state := play.state()) in seen:
+                break  # The next sample would take the cycles of the last one.
+            seen.add(state)
         passed = play.skip(came, min(play.quiet - quiet, play.still - still) if waits else inf)
         quiet, still = quiet + passed, still + passed if waits and play.idle else still
         accepts, leaves = play.step(came)

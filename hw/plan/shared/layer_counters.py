@@ -160,6 +160,21 @@ class SharedLayer:
             self._given, self._queued, self.offers)
 
     @property
+    def constants(self) -> tuple[object, ...]:
+        """What no cycle changes."""
+        return self._issues, self._plain, self._units, self._whole_rows, self._longest_first
+
+    @property
+    def marked(self) -> int:
+        """Steps of which it is known whether they begin a sequence."""
+        return self._commands.marked
+
+    def later(self, steps: int) -> None:
+        """The same, behind so many more steps."""
+        self.done += steps
+        self._commands.marked += steps
+
+    @property
     def takes(self) -> bool:
         """Whether a block of the input is taken when it comes; this cycle's collision is known beforehand."""
         return not self.full and not (self._pipe[-1] and self._collides)

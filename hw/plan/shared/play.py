@@ -96,8 +96,11 @@ class Play:
 
     def skip(self, came: bool, most: float = inf) -> int:
         """The cycles, at the most so many, that are as the last one was, gone through at once; all but one."""
-        if came != self._came or not self._simple or any(each.still < SETTLED for each in self.layers):
+        if came != self._came or not self._simple:
             return 0
+        for each in self.layers:
+            if each.still < SETTLED:
+                return 0
         for array, found in self._arrays:
             most = min(most, array.rests(found))
         for each in self.layers:
