@@ -336,12 +336,12 @@ LINES = {
     "circulant": 10_910,
     "training": 15_210,
     "sim": 18_065,
-    "hw": 26_330,
+    "hw": 26_465,
     "boards": 7_775,
     "benchmarks": 10_115,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_405,
+    "tests": 55_440,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -286,7 +286,7 @@ def _closed(groups: Sequence[Sharing], elements: Sequence[int],
                 break  # The next sample would take the cycles of the last one.
             seen.add(state)
         passed = play.skip(came, min(play.quiet - quiet, play.still - still) if waits else inf)
-        quiet, still = quiet + passed, still + passed if waits and play.idle else still
+        quiet, still = quiet + passed, still + passed if passed and waits and play.idle else still
         accepts, leaves = play.step(came)
         offered += accepts
         if accepts and offered % play.takes == 0:
