@@ -161,7 +161,7 @@ class SharedLayer:
 
     @property
     def constants(self) -> tuple[object, ...]:
-        """What no cycle changes."""
+        """Members that no cycle changes."""
         return self._issues, self._plain, self._units, self._whole_rows, self._longest_first
 
     @property

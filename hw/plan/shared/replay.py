@@ -15,7 +15,7 @@ KEPT = 128
 
 
 class _Moment(NamedTuple):
-    """What is behind a step.
+    """Moment behind a step.
 
     Parameters:
         state: of the play.
