@@ -341,11 +341,11 @@ LINES = {
     "benchmarks": 10_115,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_440,
+    "tests": 55_480,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_100, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_260, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 
