@@ -5,7 +5,6 @@ from benchmarks import stacks
 from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.output_pipeline import pipeline_latency
-from circulant.hw.array.row_buffers import rows_latency
 from circulant.hw.plan.shared.cost import steady_step
 from circulant.hw.plan.step_cost import stages
 from circulant.hw.planner import plan
@@ -21,7 +20,7 @@ def column(shape):
     chain, cell = pipeline_latency(8, LEVELS), stages(network.stages[0], made.elements, made.shape)[0]
     return {"products of the state are issued": main,
             "+ memories, product, tree": array_latency(8, made.shape) - chain,
-            "+ inverse transform": chain, "+ rows": rows_latency(LEVELS),
+            "+ inverse transform": chain,
             "gates are taken": blocks, "+ gates, cell, state": cell.latency,
             "+ transform": write_latency(8, LEVELS), "m can be read": seconds,
             "products of m are issued": second, "the state is there": results,
