@@ -57,7 +57,7 @@ def combined(m: Module, ends: Sequence[stream.Interface], o: stream.Interface, *
         frac: fraction bits of the result, before it is rounded.
         shifts: places by which the values of each stream are shifted to the left before.
     """
-    output, relu, multiplies = layer.output_format, layer.relu, isinstance(layer, Product)
+    output, relu, multiplies = layer.output_format, layer.relu, _multiplies(layer)
     m.submodules.queue = queue = Queue(o.payload.shape(), depth=DEPTH, prompt=True)
     connect(m, queue.o, wiring.flipped(o))
     moves = Signal()
@@ -96,7 +96,7 @@ class PlacesLayer(JoinLayer):
     def parts(self) -> Parts:
         widths = [form.width for form in self._layer.input_formats]
         return super().parts + Parts([Memory(1, self.k * self._layer.output_format.width + 1, DEPTH - 1)],
-                                     [Multiplier(self.k, *widths)] if isinstance(self._layer, Product) else [])
+                                     [Multiplier(self.k, *widths)] if _multiplies(self._layer) else [])
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -107,6 +107,10 @@ class PlacesLayer(JoinLayer):
             connect(m, wiring.flipped(source), queue.i)
         combined(m, [queue.o for queue in queues], self.o, layer=layer, frac=layer.frac, shifts=layer.shifts)
         return m
+
+
+def _multiplies(layer: object) -> bool:
+    return isinstance(layer, Product)
 
 
 @unit.register
@@ -120,4 +124,4 @@ without_multipliers(Elementwise)
 @joined.register
 def _(layer: Elementwise, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
     there = [max(cycles) + PROMPT for cycles in zip(*comes, strict=True)]
-    return in_turn(there), [0] * len(comes), isinstance(layer, Product) + PROMPT
+    return in_turn(there), [0] * len(comes), _multiplies(layer) + PROMPT

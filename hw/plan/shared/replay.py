@@ -1,7 +1,6 @@
 """Steps that follow each other on shared arrays, of which equal ones are played once."""
-import io
-import pickle
 from collections.abc import Hashable, Sequence
+from copy import deepcopy
 from typing import NamedTuple
 
 from circulant.hw.array.plans import Sharing
@@ -21,14 +20,14 @@ class _Moment(NamedTuple):
         state: of the play.
         counts: of each layer the steps that are done, and those marked, less those that are taken.
         cycles: of the step.
-        kept: the play itself, as bytes; empty where it is not kept.
+        kept: a copy of the play; none where it is not kept.
         taken: steps before it.
     """
 
     state: Hashable
     counts: tuple[tuple[int, int], ...]
     cycles: int
-    kept: bytes
+    kept: Play | None
     taken: int
 
 
@@ -47,7 +46,8 @@ class Replay:
     def __init__(self, groups: Sequence[Sharing], elements: Sequence[int], *, lasts: set[int]) -> None:
         self._play, self._lasts = Play(groups, elements, closed=True, lasts=lasts), lasts
         self._streams, self._working = groups[0].streams, working(groups)
-        self._same = [lasts, *(each for layer in self._play.layers for each in layer.constants)]
+        same = lasts, *(each for layer in self._play.layers for each in layer.constants)
+        self._same: dict[int, object] = {id(each): each for each in same}
         self._known: dict[Hashable, _Moment] = {}
         self.cycle, self.steps, self._room = 0, 0, KEPT
         self._at = self._played = self._moment(0, 0)
@@ -68,13 +68,14 @@ class Replay:
         key = self._at.state, counts, tuple(step in self._lasts for step in range(first, self.steps + 1))
         if key not in self._known:
             if self._played is not self._at:
-                self._play = _Reader(io.BytesIO(self._at.kept), self._same).load()
+                assert self._at.kept is not None
+                self._play = deepcopy(self._at.kept, dict(self._same))
             for layer in self._play.layers:
                 layer.later(self.steps - self._at.taken)
             before = self._play.cycle
             self._play.taken()
             self._played = found = self._moment(self.steps + 1, self._play.cycle - before)
-            if found.kept:
+            if found.kept is not None:
                 self._known[key] = found
         else:
             found, self._room = self._known[key], self._room + 1
@@ -87,30 +88,6 @@ class Replay:
         layers = self._play.layers
         for layer in layers:
             layer.events = Events()  # Nobody asks for them.
-        kept = io.BytesIO()
-        if len(self._known) < self._room:
-            _Writer(kept, self._same).dump(self._play)
+        kept = deepcopy(self._play, dict(self._same)) if len(self._known) < self._room else None
         return _Moment(self._play.state(), tuple((layer.done - taken, layer.marked - taken) for layer in layers),
-                       cycles, kept.getvalue(), taken)
-
-
-class _Writer(pickle.Pickler):
-    """Bytes of an object without some others, which are ``same`` behind it."""
-
-    def __init__(self, file: io.BytesIO, same: Sequence[object]) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._names = {id(each): n for n, each in enumerate(same)}
-
-    def persistent_id(self, obj: object) -> int | None:
-        return self._names.get(id(obj))
-
-
-class _Reader(pickle.Unpickler):
-    """The object."""
-
-    def __init__(self, file: io.BytesIO, same: Sequence[object]) -> None:
-        super().__init__(file)
-        self._same = same
-
-    def persistent_load(self, pid: int) -> object:
-        return self._same[pid]
+                       cycles, kept, taken)

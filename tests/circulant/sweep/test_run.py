@@ -130,7 +130,7 @@ def test_a_network_and_data_of_ones_own(own_sweep):
         ("1", 6), ("1", 12), ("gru=4", 6), ("gru=4", 12)]
     assert len({row["dense"] for row in rows}) == 1, "all points start from one dense baseline"
     assert rows[0]["weights"] > 2 * rows[2]["weights"] > 0
-    assert rows[0]["cycles_per_step"] > rows[2]["cycles_per_step"] > 0
+    assert rows[0]["floor_cycles"] > rows[2]["floor_cycles"] > 0
     assert run(read(str(own_sweep)).points) == rows, "nothing is trained twice"
 
 
