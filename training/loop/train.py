@@ -220,7 +220,7 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
         Refusal: before anything is trained as `samples`, `task_of`, `compress` and `Admm`, and when the forward method
             cannot be traced; as `fit`; a checkpoint of another training.
     """
-    settings = {**_recipe(dense_epochs), **settings}
+    settings = {"averaging": "ema", "distillation": 0.5 if dense_epochs is None else 0.0, **settings}
     chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs,
                               dense_epochs=epochs if dense_epochs is None else dense_epochs, learning_rate=lr,
                               retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
@@ -247,8 +247,9 @@ def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, lo
             default here, begins; "dense" begins with the dense baseline, as for `inherit`.
         dense_epochs: of the dense baseline, which the result is compared with; None for as many as ``epochs``; 0 for a
             model that is trained, which then is the baseline itself.
-        data, test, loss, metric, higher_is_better, block_size, seed, progress, on_epoch, checkpoint, resume, settings:
-            as for `train_admm`.
+        data, test, loss, metric, higher_is_better, block_size, seed, progress, on_epoch, checkpoint, resume: as for
+            `train_admm`.
+        settings: further fields of `TrainingSettings`.
 
     Raises:
         Refusal: before anything is trained as `samples`, `task_of` and `compress`, and when the forward method cannot
@@ -258,18 +259,12 @@ def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, lo
     if settings.get("start", "auto") == "auto":
         settings["start"] = "projected"
         said = [TAKEN] if dense_epochs == 0 and block_size != 1 else []
-    settings = {**_recipe(dense_epochs), **settings}
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
                               dense_epochs=epochs if dense_epochs is None else dense_epochs, **settings)
     read = samples(data, test, loss=loss, seed=seed, batch=batch)
     task = task_of(read, loss=loss, metric=metric, higher_is_better=higher_is_better, smoothing=chosen.label_smoothing)
     return _alone(model, read, task, settings=chosen, phases=("direct",), block_size=block_size, visible=progress,
                   on_epoch=on_epoch, checkpoint=checkpoint, resume=resume, said=said)
-
-
-def _recipe(dense_epochs: int | None) -> dict[str, str | float]:
-    """Settings of somebody who does not tune."""
-    return {"averaging": "ema", "distillation": 0.5 if dense_epochs is None else 0.0}
 
 
 def _alone(model: nn.Module, data: Samples, task: Task, *, settings: TrainingSettings, phases: tuple[str, ...],
