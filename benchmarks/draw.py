@@ -28,7 +28,7 @@ from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Model, Stage
 from circulant.sim.shape.window import Grid, Window
 
-__all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "draw_graph", "recurrent_layers"]
+__all__ = ["BLOCKS", "CELLS", "KINDS", "LONGEST", "Drawn", "bit_widths", "draw", "draw_graph", "recurrent_layers"]
 
 CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
 BLOCKS = (1, 2, 4, 8, 16)
@@ -36,6 +36,8 @@ KINDS = ("perceptron", "recurrent", "image", "bidirectional", "signal", "image r
 """Kinds of models: over vectors, over sequences in one or both directions, over images, over images of width 1, over
 images whose rows become the steps of a recurrent layer, and over vectors or steps with branches that cross."""
 TABLES = ("pwl", "lut")
+LONGEST = 6
+"""Steps of a sequence of a graph, at the most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +111,7 @@ def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = N
 def draw_graph(seed: int, *, samples: int = 6) -> Drawn:
     """The graph of a seed: up to 12 nodes of all kinds over vectors and steps, several inputs and outputs."""
     rng = np.random.default_rng((31, seed))
-    sequence, steps = bool(rng.integers(3)), int(rng.integers(1, 7))
+    sequence, steps = bool(rng.integers(3)), int(rng.integers(1, LONGEST + 1))
     model = graph(rng, f"graph_{seed}", partial(_node, rng), sequence=sequence, nodes=int(rng.integers(2, 11)),
                   wide=True, every=seed % 2 == 1, held=seed % 4 == 2, ports=bool(rng.integers(4)))
     data = {each.name: rng.normal(0, 1, (samples, *((steps,) if each.flow.sequence else ()), each.flow.size))

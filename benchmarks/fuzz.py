@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import hostile, paces
-from benchmarks.draw import Drawn, draw, draw_graph
+from benchmarks.draw import LONGEST, Drawn, draw, draw_graph
 from benchmarks.networks import affordable
 from circulant.hw.beats import AUTO
 from circulant.hw.c import Emulator
@@ -134,7 +134,8 @@ def graph_trial(seed: int, *, four_state: bool) -> Trial:
             compared.append("C")
         with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as folder:
             wide = any(isinstance(each, Linear) for each in network.stages)
-            design = affordable(network, drawn.multipliers, 1, beat_blocks=BEATS[seed % len(BEATS)] if wide else 1)
+            design = affordable(network, drawn.multipliers, 1, LONGEST,
+                                beat_blocks=BEATS[seed % len(BEATS)] if wide else 1)
             where = design.write(Path(folder) / "design")
             if four_state:
                 wrong += icarus.run(where, vectors).mismatches
