@@ -206,7 +206,8 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
                      "timescale": ("1ns", "1ps")}
     log = folder / "build.log"
     environment = toolchain.environment() | stand_in
-    status = worker.run("build", specification, folder=folder, log=log, environment=environment, poll=poll,
+    status = worker.run(worker.command("build", specification, folder), "Verilator", folder=folder, log=log,
+                        environment=environment, poll=poll,
                         step=f"compiling {', '.join(map(str, manifest.verilog))}", seconds=SECONDS)
     executable = objects / manifest.top
     kept = manifest.folder / "build.log"

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -15,7 +16,6 @@ from circulant.sim.cosim.job import Job, Outcome, Played, Recording, Side
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
-from circulant.sim.document import Document
 from circulant.sim.files import temporaries
 from circulant.sim.files.writing import naming
 from circulant.sim.refusal import Refusal, ToolError
@@ -75,18 +75,19 @@ def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job
     """
     quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
 
-    def specification(folder: Path) -> Document:
-        return {
+    def run(folder: Path, **options: Any) -> None:
+        worker.run(worker.command("test", {
             "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
             "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
-            "seed": SEED, "plusargs": [*PLUSARGS, *plusargs], "extra_env": quiet, "waves": waves}
+            "seed": SEED, "plusargs": [*PLUSARGS, *plusargs], "extra_env": quiet, "waves": waves},
+            folder), "The simulator under cocotb", folder=folder, **options)
 
     def load(folder: Path) -> Outcome:
         look(folder)
         return Outcome.load(folder)
 
-    return _played("test", specification, save=job.save, load=load, manifest=manifest, toolchain=toolchain,
-                   tell=tell, total=sum(len(run.sequences) for run in job.runs))
+    return _played(run, save=job.save, load=load, manifest=manifest, toolchain=toolchain, tell=tell,
+                   total=sum(len(each.sequences) for each in job.runs))
 
 
 def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
@@ -101,10 +102,9 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
     numbers = (_listed(each.beats.shape[-1] for each in job.sources), _listed(each.output_bytes for each in job.sinks),
                len(run.sequences), _listed(each.due(run) for each in job.sinks), job.patience)
 
-    def specification(folder: Path) -> Document:
-        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(job, run),
-                         *(["+waves"] if waves else []), *plusargs],
-                "cwd": str(folder)}
+    def start(folder: Path, **options: Any) -> None:
+        worker.run([str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(job, run),
+                         *(["+waves"] if waves else []), *plusargs], "The simulator", folder=folder, **options)
 
     def save(folder: Path) -> None:
         write_beats(folder, job)
@@ -113,7 +113,7 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
         look(folder)
         return driven(folder, job)
 
-    return _played("drive", specification, save=save, load=load, manifest=manifest, toolchain=toolchain, tell=tell,
+    return _played(start, save=save, load=load, manifest=manifest, toolchain=toolchain, tell=tell,
                    total=len(run.sequences))
 
 
@@ -168,13 +168,12 @@ def driven(folder: Path, job: Job) -> Outcome:
     return Outcome((recording,), (" ".join(fault), 0, int(cycles)) if fault else None, int(cycles), float(seconds))
 
 
-def _played(action: str, specification: Callable[[Path], Document], save: Callable[[Path], None],
-            load: Callable[[Path], Outcome], manifest: Manifest, toolchain: Toolchain, tell: Progress,
-            total: int) -> Outcome:
-    """The outcome of an action of the worker in a temporary folder with copies of the images.
+def _played(start: Callable[..., None], save: Callable[[Path], None], load: Callable[[Path], Outcome],
+            manifest: Manifest, toolchain: Toolchain, tell: Progress, total: int) -> Outcome:
+    """The outcome of a program in a temporary folder with copies of the images.
 
     Parameters:
-        specification: of the action in a folder.
+        start: the program in a folder, with the options of `worker.run`.
         save, load: write its input to the folder, and read what it has recorded there.
         total: sequences.
     """
@@ -193,8 +192,8 @@ def _played(action: str, specification: Callable[[Path], Document], save: Callab
 
         log = folder / LOG
         tell("simulate", 0, total)
-        worker.run(action, specification(folder), folder=folder, log=log, environment=toolchain.environment(),
-                   poll=poll, step=f"simulating {', '.join(map(str, manifest.verilog))}", seconds=SECONDS)
+        start(folder, log=log, environment=toolchain.environment(), poll=poll,
+              step=f"simulating {', '.join(map(str, manifest.verilog))}", seconds=SECONDS)
         kept = manifest.folder / LOG
         try:
             outcome = load(folder)

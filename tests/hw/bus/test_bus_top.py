@@ -57,10 +57,10 @@ def played(tmp_path_factory):
                     for port in design.manifest["bus"]["ports"])
     visible.write_text(f"`verilator_config\n{ports}")
     sources = [visible, where / "top.v", where / f"{TOP}.v"]
-    status = worker.run("build", {**arguments, "sources": [str(source) for source in sources],
-                                  "build_args": [*ARGUMENTS, *UNSPLIT], "timescale": ["1ns", "1ps"]},
-                        folder=folder, log=folder / "build.log", environment=environment, poll=lambda: None,
-                        step="compiling", seconds=600)
+    status = worker.run(worker.command("build", {
+        **arguments, "sources": [str(source) for source in sources], "build_args": [*ARGUMENTS, *UNSPLIT],
+        "timescale": ["1ns", "1ps"]}, folder), "Verilator", folder=folder, log=folder / "build.log",
+        environment=environment, poll=lambda: None, step="compiling", seconds=600)
     assert status == 0, (folder / "build.log").read_text()
     for image in manifest.images:
         shutil.copy(image, built)
@@ -71,9 +71,9 @@ def played(tmp_path_factory):
             "bus_ps": picoseconds, "own": {"given": given}, "other": {"given": given}, "count": len(expected),
             "load": load, "save": save, "into": str(folder / "found.json")}))
         log = folder / f"run-{picoseconds}.log"
-        worker.run("test", {**arguments, "hdl_toplevel_lang": "verilog",
-                            "test_module": "tests.hw.bus.bus_bench", "test_dir": str(built)},
-                   folder=folder, log=log, environment=environment | {"CIRCULANT_BUS_JOB": str(job)},
+        worker.run(worker.command("test", {**arguments, "hdl_toplevel_lang": "verilog",
+                                           "test_module": "tests.hw.bus.bus_bench", "test_dir": str(built)}, folder),
+                   "cocotb", folder=folder, log=log, environment=environment | {"CIRCULANT_BUS_JOB": str(job)},
                    poll=lambda: None, step="simulating", seconds=600)
         assert (folder / "found.json").exists(), log.read_text()[-4000:]
         found.append(json.loads((folder / "found.json").read_text()))
