@@ -28,7 +28,8 @@ from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Model, Stage
 from circulant.sim.shape.window import Grid, Window
 
-__all__ = ["BLOCKS", "CELLS", "KINDS", "LONGEST", "Drawn", "bit_widths", "draw", "draw_graph", "recurrent_layers"]
+__all__ = ["BLOCKS", "CELLS", "KINDS", "LONGEST", "Drawn", "bit_widths", "draw", "draw_graph", "perceptron",
+           "recurrent_layers"]
 
 CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
 BLOCKS = (1, 2, 4, 8, 16)
@@ -196,10 +197,19 @@ def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], bl
         layers.append(_recurrent(rng, cell, name=f"layer_{n}", inputs=inputs, hidden=int(rng.integers(1, 2 * k + 8)),
                                  k=k, returns=returns))
         inputs = layers[-1].outputs
-    k, outputs = blocks[-1], int(rng.integers(1, 9))
-    layers.append(FloatLinear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
-                              rng.normal(0, 0.5, outputs)))
-    return tuple(layers)
+    return *layers, _product(rng, "out", inputs, int(rng.integers(1, 9)), blocks[-1])
+
+
+def perceptron(rng: np.random.Generator, inputs: int, blocks: list[int]) -> tuple[Stage, ...]:
+    """Fully connected layers, whose block sizes are ``blocks``."""
+    sizes = [inputs, *(int(rng.integers(1, 5 * k + 8)) for k in blocks)]
+    return tuple(_product(rng, f"layer_{n}", sizes[n], sizes[n + 1], k, relu=True) for n, k in enumerate(blocks))
+
+
+def _product(rng: np.random.Generator, name: str, inputs: int, outputs: int, k: int, *,
+             relu: bool = False) -> FloatLinear:
+    return FloatLinear(name, inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
+                       rng.normal(0, 0.5, outputs), relu=relu)
 
 
 def _over_time(rng: np.random.Generator, layers: tuple[Stage, ...]) -> tuple[Stage, ...]:

@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.draw import recurrent_layers
+from benchmarks.draw import perceptron, recurrent_layers
 from benchmarks.resume import Record
 from circulant.hw import generate
 from circulant.hw.array.plans import sharings
+from circulant.hw.beats import AUTO
 from circulant.hw.design import Design
 from circulant.sim.cosim import SimulationError, verify
 from circulant.sim.cosim.manifest import Manifest
@@ -38,6 +39,8 @@ layer is faster by a cycle than the one behind it. Until then the input goes on 
 OBJECTIVES = ("latency", "area", "auto")
 CELLS = ("lstm", "gru after", "gru before")
 BLOCKS = (1, 2, 4, 8)
+WIDE, BEATS = 6, (AUTO, 2, 4)
+"""Which of eight networks has beats of several blocks, and how many."""
 RIGHT = ("equal", "refused")
 FIGURES = {"period": "cycles_per_step", "latency_spaced": "latency_spaced", "latency_contiguous": "latency_contiguous"}
 """The names of figures in a plan, and in a verification."""
@@ -102,7 +105,7 @@ class Trial:
 
 def draw(seed: int) -> Drawn:
     """The network of a seed; objectives and levels come in turn, of eight networks one has both directions, one is
-    reloadable and one has several streams."""
+    reloadable, one has several streams, and one, of layers without a state, beats of several blocks."""
     rng, kind = np.random.default_rng((37, seed)), seed % 8
     while True:
         cells = [str(cell) for cell in rng.choice(CELLS, rng.integers(1, 4))]
@@ -110,13 +113,16 @@ def draw(seed: int) -> Drawn:
             cells[0] = str(rng.choice(("bidirectional lstm", "bidirectional gru")))
         sizes = rng.choice(BLOCKS, len(cells) + 1) if rng.random() < 0.5 else [rng.choice(BLOCKS)] * (len(cells) + 1)
         inputs, streams = int(rng.integers(1, 12)), int(rng.integers(2, 4)) if kind == 5 else 1
-        layers = recurrent_layers(rng, inputs, cells, [int(k) for k in sizes])
+        blocks = [int(k) for k in sizes]
+        layers = perceptron(rng, inputs, blocks) if kind == WIDE else recurrent_layers(rng, inputs, cells, blocks)
         weights, scale, activations = (
             int(rng.integers(2, 9)), str(rng.choice(("matrix", "row"))), int(rng.integers(8, 15)))
         objective = OBJECTIVES[seed % len(OBJECTIVES)]
         options = {"objective": "area" if kind == 7 and objective == "latency" else objective,
                    "levels": 4 + seed % 6, "multipliers": int(rng.choice([8, 40, 120])), "streams": streams,
-                   "reloadable": kind == 3, "max_steps": SHORT if kind == 7 else STEPS}
+                   "reloadable": kind == 3,
+                   "beat_blocks": int(rng.choice(BEATS)) if kind == WIDE else 1,
+                   "max_steps": SHORT if kind == 7 else STEPS}
         x = rng.normal(0, 1, (3 * streams, SHORT if kind == 7 else STEPS, inputs))
         try:
             return Drawn(quantize(Model.chain(f"paces_{seed}", inputs, True, layers), x, weight_bits=weights,

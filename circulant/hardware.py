@@ -105,7 +105,7 @@ class Hardware(Table):
     levels: int = key(4, "largest number of logic levels between two registers of recurrent and fully connected "
                       "layers; more levels shorten a step and slow the clock, see synthesis.md", low=4, high=12)
     beat_blocks: int = key(1, "most blocks that streams and ports carry in a cycle, a power of two: more shorten "
-                           "period and latency of wide fully connected layers with an array each and of cells",
+                           "period and latency of wide fully connected layers and of cells",
                            low=1, high=16, zero="the best of them")
     latency: int = key(0, "latency_spaced at the most, in cycles; the objective chooses among designs within it",
                        low=1, high=10**9, zero="any")

@@ -20,7 +20,7 @@ from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.kinds.linear import vector_cycles
 from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.latency import leaving
-from circulant.hw.plan.layer_plan import array_shapes, candidates, exact, narrow
+from circulant.hw.plan.layer_plan import array_shapes, candidates, exact, narrow, widest
 from circulant.hw.plan.passes import Ladder, ladder, useful
 from circulant.hw.plan.passing import Cycles, Passing, forked, latencies, passing
 from circulant.hw.plan.shared.cost import period
@@ -92,9 +92,9 @@ def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bo
     if blocks == 1:
         return (1,)
     connected = [each for each in network.stages if isinstance(each, Linear | RecurrentLayer)]
-    alone = sum(map(bool, map(cells_of, network.stages))) == len(connected) == 1
+    stack = len(connected) > 1 and any(map(cells_of, network.stages))
     why = next((reason for reason, found in (
-        (f"objective {objective!r} gives all layers one array", objective in ("latency", "area") and not alone),
+        (f"objective {objective!r} gives all layers one array", stack and objective in ("latency", "area")),
         ("a reloadable design begins a vector when it is whole", reloadable),
         (f"{streams} streams are interleaved", streams > 1),
         (f"network {network.name!r} takes images", any(each.flow.grid is not None for each in network.inputs)),
@@ -186,12 +186,9 @@ def _ladder(layer: Simple, found: list[LayerPlan]) -> Ladder:
 
 def _shapes(layer: Linear, most: int, levels: int) -> Iterator[ArrayShape]:
     """Arrays with as many blocks a beat as their columns and chains allow."""
-    p, q, k = layer.product.weights.shape
     found = matrices_of(layer)
     for shape in narrow(found, array_shapes(found, levels)):
-        takes, gives = (max(n for n in BEATS if n <= most and n < 2 * blocks and not lanes % n)
-                        for blocks, lanes in ((q, shape.columns), (p, shape.chains)))
-        yield replace(shape, takes=takes if k > 1 else 1, gives=gives)
+        yield widest([layer], shape, most)
 
 
 def _planned(layer: Linear, shape: ArrayShape, spacing: tuple[int, int, int] = IN_TURN) -> LayerPlan:

@@ -338,7 +338,7 @@ LINES = {
     "sim": 18_065,
     "hw": 26_465,
     "boards": 7_775,
-    "benchmarks": 10_115,
+    "benchmarks": 10_130,
     "examples": 1_300,
     "docs": 200,
     "tests": 55_480,

@@ -19,12 +19,13 @@ from circulant.hw.plan.shared.layer_counters import schedule
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim import figures
 from circulant.sim.design import LayerEntry
+from circulant.sim.kinds.linear import Linear
 from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.shape.kinds import unknown
 
 __all__ = ["LayerPlan", "PairPlan", "Simple", "array_entry", "array_shapes", "candidates",
            "element_multiplications", "estimate", "exact", "issue_cycles", "narrow", "units",
-           "wide_shapes", "with_array"]
+           "wide_shapes", "widest", "with_array"]
 
 CHAINS = (1, 2, 4, 8)
 WIDE = (*CHAINS, 16)
@@ -67,6 +68,16 @@ def units(k: int, shape: ArrayShape) -> Iterator[int]:
     yield from (2 ** n for n in range(k.bit_length())) if shape.gives == 1 else (k * shape.gives,)
 
 
+def widest(layers: Sequence[Linear], shape: ArrayShape, most: int) -> ArrayShape:
+    """The shape with as many blocks a beat as its columns and chains, and the vectors of layers without a state, allow:
+    at the ``most`` so many; a dense layer takes what it can anyway."""
+    rows, columns, k = (max(each.product.weights.shape[n] for each in layers) for n in range(3))
+    takes, gives = (max(2 ** n for n in range(most.bit_length()) if 2 ** n <= most and 2 ** n < 2 * blocks
+                        and not lanes % 2 ** n)
+                    for blocks, lanes in ((columns, shape.columns), (rows, shape.chains)))
+    return replace(shape, takes=takes if k > 1 else 1, gives=1 if shape.rows % shape.chains else gives)
+
+
 def wide_shapes(layer: Simple, shapes: Iterable[ArrayShape], beats: int) -> Iterator[ArrayShape]:
     """Each shape, and behind it, of a layer with a state, those that give several blocks at once, at most ``beats``.
 
@@ -88,14 +99,16 @@ def wide_shapes(layer: Simple, shapes: Iterable[ArrayShape], beats: int) -> Iter
 
 
 def array_shapes(found: Sequence[Matrix], levels: int, *, uneven: bool = False,
-                 chains: Sequence[int] = CHAINS) -> Iterator[ArrayShape]:
+                 chains: Sequence[int] = CHAINS, takes: Sequence[int] = (1,)) -> Iterator[ArrayShape]:
     """Shapes of an array for matrices of one block size, none with a row or a column that no pass fills.
 
     Parameters:
+        takes: of which the columns are made up to a multiple.
         uneven: whether rows need not be a multiple of the chains, as long as both are one of each matrix' gates.
     """
     rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
-    columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
+    columns = {-(-matrix.columns // (n * each)) * each for matrix in found for n in range(1, matrix.columns + 1)
+               for each in takes}
     for each in chains:
         if any(len(matrix.kinds) % each and each % len(matrix.kinds) for matrix in found):
             continue

@@ -20,6 +20,7 @@ def test_the_draws_cover_objectives_levels_and_options():
     assert {each["levels"] for each in options} == set(range(4, 10))
     assert {each["streams"] for each in options} == {1, 2, 3}
     assert {each["reloadable"] for each in options} == {True, False}
+    assert {each["beat_blocks"] for each in options} == {0, 1, 2, 4}
     layers = [each.network.stages for each in drawn]
     assert {layer.kind for each in layers for layer in each} == {"lstm", "gru", "bidirectional", "linear"}
     products = [product for each in layers for layer in each if layer.kind in ("lstm", "gru")
@@ -28,6 +29,7 @@ def test_the_draws_cover_objectives_levels_and_options():
     assert any(product.row_shifts for product in products)
     sizes = [{layer.products["input_product"].block_size for layer in each if layer.kind in ("lstm", "gru")}
              for each in layers]
+    assert any({layer.kind for layer in each} == {"linear"} for each in layers), "some have no state"
     assert max(map(len, sizes)) > 1, "block sizes are mixed"
     assert {each.network.per_step for each in drawn} == {True, False}
 

@@ -34,11 +34,11 @@ def network(grow, *sizes, block=4, inputs=1, sequence=True):
     return quantize(model, x, activation_bits=10, weight_bits=8)
 
 
-def cell(kind, inputs, hidden, projection=0, *, block=4):
-    """A layer of `benchmarks.rnn`, quantized."""
+def cell(kind, inputs, hidden, projection=0, *, block=4, behind=()):
+    """A layer of `benchmarks.rnn`, and what lies behind it, quantized."""
     made = layer(kind, inputs, hidden, projection, block)
-    return quantize(Model.chain(kind, inputs, True, (made,)), np.random.default_rng(0).normal(0, 1, (6, 6, inputs)),
-                    activation_bits=10, weight_bits=8)
+    x = np.random.default_rng(0).normal(0, 1, (6, 6, inputs))
+    return quantize(Model.chain(kind, inputs, True, (made, *behind)), x, activation_bits=10, weight_bits=8)
 
 
 NETWORKS = {"perceptron": lambda: network("perceptron", 2, 19, inputs=19, sequence=False),
@@ -54,8 +54,10 @@ NETWORKS = {"perceptron": lambda: network("perceptron", 2, 19, inputs=19, sequen
 CASES = [("perceptron", 2, 90, "throughput"), ("perceptron", AUTO, 120, "auto"), ("steps", 2, 90, "auto"),
          ("tcn", 2, 200, "auto"), ("causal", 4, 300, "throughput"), ("causal", AUTO, 300, "auto"),
          ("dense", 2, 120, "throughput"), ("wavenet", AUTO, 400, "auto"),
+         ("steps", AUTO, 300, "latency"), ("perceptron", 2, 150, "area"),
          ("projected", 2, 500, "throughput"), ("projected", 2, 400, "latency"), ("gru", 4, 300, "auto")]
-"""Vectors of 5 and of 3 blocks, with beats of several; cells, one of which has a second vector."""
+"""Vectors of 5 and of 3 blocks, with beats of several, also through one array; cells, one of which has a second
+vector."""
 
 
 def made(name, beat_blocks, multipliers, objective):
@@ -142,5 +144,6 @@ def test_more_blocks_shorten_period_and_latency():
     (2, {"reloadable": True}, "where a reloadable design begins a vector when it is whole, not 2"),
     (2, {"streams": 2}, "where 2 streams are interleaved, not 2")])
 def test_what_has_no_wide_beats_is_refused(blocks, options, words):
+    found = cell("gru", 8, 8, behind=(replace(layer("gru", 8, 8, 0, 4), name="behind"),))
     with pytest.raises(Refusal, match=re.escape(words)):
-        generate(NETWORKS["steps"](), multipliers=100, beat_blocks=blocks, **options)
+        generate(found, multipliers=100, beat_blocks=blocks, **options)

@@ -18,10 +18,12 @@ from circulant.hw.plan.layer_plan import (
     narrow,
     units,
     wide_shapes,
+    widest,
 )
 from circulant.hw.plan.shared.groups import Group
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.stages import Stage
+from circulant.sim.kinds.linear import Linear
 
 __all__ = ["NEARLY", "Candidate", "Goal", "candidates", "finalists", "least_shared"]
 
@@ -30,6 +32,9 @@ FINALISTS = 5
 
 NEARLY = 1 / 12
 """Share by which an estimate may be above the best one for a second look."""
+
+TAKES = 1, 4, 8
+"""Blocks that come side by side, of which columns may be a multiple."""
 
 BEYOND = 1_000.0
 """By how much the figure of a goal is worse beyond its limit, and more the farther."""
@@ -95,16 +100,20 @@ def candidates(group: Group, levels: int, beats: int = 1) -> Iterator[Candidate]
     """Arrays and pointwise units, with estimates. Interleaved streams do not wait for their state.
 
     Parameters:
-        beats: blocks that a layer alone may give at once, at the most.
+        beats: blocks at the most that a layer alone may give at once, or layers without a state take and give.
     """
-    beats = beats if group.streams == len(group.layers) == 1 else 1
     layers, k = group.layers, group.k
+    stateless = [layer for layer in layers if isinstance(layer, Linear)]
+    beats = beats if group.streams == 1 and len(layers) in (1, len(stateless)) else 1
     each = [matrices_of(layer) for layer in layers]
     element = sum(map(element_multiplications, layers))
     found = [matrix for some in each for matrix in some]
-    shapes = array_shapes(found, levels, uneven=True, chains=CHAINS if beats == 1 else WIDE)
+    shapes = array_shapes(found, levels, uneven=True, chains=CHAINS if beats == 1 else WIDE,
+                          takes=TAKES if stateless and beats > 1 else (1,))
     own = [shape for form in OWN_SHAPES for shape in form.shapes(each, levels)] if group.streams == 1 else ()
-    wide = wide_shapes(layers[0], narrow(found, (*shapes, *own)), beats)
+    slim = narrow(found, (*shapes, *own))
+    wide = (widest(stateless, shape, beats) for shape in slim) if stateless and beats > 1 else wide_shapes(
+        layers[0], slim, beats)
     for shape, wanted in _forms(wide, group):
         forms = [cast("type[Either]", schedule_of(some, shape, wanted)) for some in each]
         issues = [(form.estimate(some, shape, late=False), form.estimate(some, shape, late=True))
@@ -131,6 +140,7 @@ def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArraySh
 
 
 def _busy(layer: Stage, k: int, elements: int, shape: ArrayShape) -> int:
-    """Cycles of the pointwise unit, or of rows that leave."""
+    """Cycles of the pointwise unit, or of blocks that come, or rows that leave."""
     size = getattr(layer, "hidden", layer.outputs)
-    return -(-size // k) * k // elements if cells_of(layer) else -(-size // k // shape.gives)
+    return -(-size // k) * k // elements if cells_of(layer) else max(
+        -(-size // k // shape.gives), -(-layer.inputs // k // shape.takes))
