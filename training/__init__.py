@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         weight_formats,
     )
     from circulant.training.capture import ConversionReport, Entry, inspect
+    from circulant.training.capture.onnx_network import from_onnx
     from circulant.training.conversion import export, reference
     from circulant.training.data import Dataset, load_data
     from circulant.training.loop.curves import Curves
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from circulant.training.models.cells import LinearRnn, PeepholeLstm, ResetBeforeGru, StateSpace
     from circulant.training.models.models import SequenceClassifier, build
     from circulant.training.models.scans import ComplexRecurrence, DiagonalRecurrence, MinGru, MinLstm
-    from circulant.training.onnx import from_onnx
     from circulant.training.scoring import score
     from circulant.training.settings import ModelSettings, TrainingSettings
     from circulant.training.store import load_trained, save_trained
@@ -70,6 +70,7 @@ _HOME = {
     "blocks.fixed": ("quantized",),
     "blocks.quantized_set": ("constrain_to_quantized", "golden_paths", "settled", "weight_formats"),
     "capture": ("ConversionReport", "Entry", "inspect"),
+    "capture.onnx_network": ("from_onnx",),
     "conversion": ("export", "reference"),
     "data": ("Dataset", "load_data"),
     "loop.curves": ("Curves",),
@@ -83,7 +84,6 @@ _HOME = {
     "models.cells": ("LinearRnn", "PeepholeLstm", "ResetBeforeGru", "StateSpace"),
     "models.models": ("SequenceClassifier", "build"),
     "models.scans": ("ComplexRecurrence", "DiagonalRecurrence", "MinGru", "MinLstm"),
-    "onnx": ("from_onnx",),
     "scoring": ("score",),
     "settings": ("ModelSettings", "TrainingSettings"),
     "store": ("load_trained", "save_trained"),

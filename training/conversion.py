@@ -17,12 +17,12 @@ from circulant.sim.quantize import quantize as quantization
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
-from circulant.training.capture.building import Builder
-from circulant.training.capture.graph import Output
-from circulant.training.capture.lowering import lower
-from circulant.training.capture.making import LONGEST
 from circulant.training.capture.record import numbers_of, parts
 from circulant.training.capture.trace import capture, finite, inputs_of, typed
+from circulant.training.neutral.building import Builder
+from circulant.training.neutral.graph import Output
+from circulant.training.neutral.lowering import lower
+from circulant.training.neutral.making import LONGEST
 
 __all__ = ["export", "reference"]
 

@@ -3,12 +3,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from circulant.training.capture import graph
-from circulant.training.capture.building import Builder
-from circulant.training.capture.call import Call, Value
-from circulant.training.capture.lowering import lowered
-from circulant.training.capture.operators import MODULES
-from circulant.training.capture.streams import Stream
+from circulant.training.neutral import Builder, Call, Node, Stream, Value, lowered, of_torch
 from tests.sample_kind.gain import FloatGain
 
 
@@ -20,10 +15,11 @@ class Double(nn.Module):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DoubleNode(graph.Node):
+class DoubleNode(Node):
     """Twice each value."""
 
 
+@of_torch(Double)
 def _captured(call: Call) -> Value:
     return call.emit(DoubleNode, (call.tensor,), call.tensor.batch)
 
@@ -34,5 +30,3 @@ def _(node: DoubleNode, to: Builder) -> Stream:
     return to.give(node.name, "gain", source, lambda name, flow: FloatGain(name, flow.size), source.form,
                    order=source.order)
 
-
-MODULES[Double] = _captured

@@ -9,8 +9,9 @@ from torch import nn
 from circulant.sim.real import float_model as sim
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.constraint import compress
-from circulant.training.capture import inspect, recurrent
+from circulant.training.capture import inspect
 from circulant.training.conversion import export, reference
+from circulant.training.kinds import cell
 from circulant.training.models.models import ModelSettings, build
 from circulant.training.models.sequences import SequenceClassifier, SequenceLabeller
 from tests.modules import Net
@@ -301,12 +302,12 @@ def test_weights_must_be_finite(value):
 
 
 def test_a_wrong_conversion_is_caught(monkeypatch):
-    good = recurrent._first_columns
+    good = cell.first_columns
 
     def reversed_columns(matrix):
         return good(matrix)[..., ::-1].copy()
 
-    monkeypatch.setattr(recurrent, "_first_columns", reversed_columns)
+    monkeypatch.setattr(cell, "first_columns", reversed_columns)
     with pytest.raises(AssertionError, match=r"^The converted model differs from torch by"):
         reference(compress(classifier(), 8), sequences())
 

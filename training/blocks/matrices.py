@@ -79,8 +79,9 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, int]]:
     """Names of a module's matrices, with the number of gates stacked in each."""
     if isinstance(module, nn.Linear) or (isinstance(module, nn.Conv1d | nn.Conv2d) and module.groups == 1):
         yield "weight", 1
-    elif isinstance(module, nn.GRU | nn.LSTM | nn.RNN):
-        gates = {"GRU": 3, "LSTM": 4}.get(module.mode, 1)
+    elif isinstance(module, nn.RNNBase):
+        weight: Any = module.weight_ih_l0
+        gates = len(weight) // module.hidden_size
         yield from ((name, 1 if "_hr_" in name else gates) for name in module._flat_weights_names if "weight" in name)
     elif isinstance(module, Recurrent):
         yield from module.matrices()

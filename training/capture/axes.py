@@ -1,52 +1,10 @@
-"""How functions that move, merge, pick or reduce axes become nodes of the neutral graph, or why they cannot."""
-from collections.abc import Sequence
+"""How functions that move, merge or pick axes become values at other places, or why they cannot."""
 from typing import Any
 
-import torch
+from circulant.training.neutral import Call, Unsupported, Value
+from circulant.training.neutral.call import HIDDEN, LAST_STEP
 
-from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
-from circulant.training.capture.graph import Reduce, Scale
-
-__all__ = ["getitem", "indexing", "maximum", "mean", "move", "pack", "reshape", "total", "unpack"]
-
-
-def mean(call: Call) -> Value:
-    """A mean over axes, which over those of an image or over time is global pooling."""
-    return _reduced(call, "mean")
-
-
-def total(call: Call) -> Value:
-    """A sum over axes: the mean, as often as there are values."""
-    mean = _reduced(call, "mean", part="mean")
-    count = call.tensor.sizes, mean.sizes
-    size = torch.Size(count[0]).numel() // torch.Size(count[1]).numel()
-    return call.emit(Scale, (mean,), mean.batch, scale=torch.tensor([float(size)], dtype=torch.float64),
-                     shift=torch.zeros(1, dtype=torch.float64), axis=None)
-
-
-def maximum(call: Call) -> Value | list[Value]:
-    """A maximum over axes, amax, or the values and places of one over an axis, max, as `mean`."""
-    value = _reduced(call, "max")
-    places = Value(value.places, value.batch, refused="the attribute 'indices' is not supported; only the values of a "
-                                                      "maximum are")
-    return value if call.kind == "amax" else [value, places]
-
-
-def _reduced(call: Call, mode: str, part: str = "") -> Value:
-    source, options = call.tensor, call.bind("dim", "keepdim", dim=None, keepdim=False)
-    given = options.get("dim")
-    if given is None or isinstance(given, Value) or call.kwargs.get("dtype") is not None:
-        raise Unsupported("it must name the axes that it reduces, and nothing else")
-    axes = tuple(sorted(axis % source.rank for axis in (given if isinstance(given, Sequence) else (given,))))
-    if source.batch in axes:
-        raise Unsupported("it must not reduce the batch; name other axes")
-    batch = source.batch - (0 if options["keepdim"] else sum(axis < source.batch for axis in axes))
-    inner = tuple(axis - (axis > source.batch) for axis in axes)
-    if all(source.sizes[axis] == 1 for axis in inner):  # There is nothing to reduce.
-        assert source.places is not None
-        places = source.places if options["keepdim"] else source.places.squeeze(inner)
-        return Value(places, batch, source.path, source.refused)
-    return call.emit(Reduce, (source,), batch, part=part, mode=mode, axes=axes, keep=bool(options["keepdim"]))
+__all__ = ["getitem", "indexing", "move", "pack", "reshape", "unpack"]
 
 
 def move(call: Call) -> Any:

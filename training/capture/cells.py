@@ -4,9 +4,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from circulant.training.blocks.matrices import Matrix
-from circulant.training.capture.call import Call, Unsupported, Value
-from circulant.training.capture.graph import Add, Function, Linear, Multiply, Pair, Subtract
+from circulant.training.kinds.activation import Function
+from circulant.training.kinds.add import Add
+from circulant.training.kinds.difference import Subtract
+from circulant.training.kinds.elementwise import Pair
+from circulant.training.kinds.linear import dense
+from circulant.training.kinds.product import Multiply
+from circulant.training.neutral import Call, Unsupported, Value
 
 __all__ = ["LOOPED", "cell"]
 
@@ -50,8 +54,9 @@ class _Step:
         r, z = (self._function(name, gate, "sigmoid") for name, gate in zip("rz", self._parts(
             self._both("gates", x, h, slice(2 * size)), "rz"), strict=True))
         rest = slice(2 * size, None)
-        of_h = self._pair("reset", Multiply, r, self._product("state", h, w_h[rest], self._of_h[rest]))
-        n = self._function("n", self._pair("sum", Add, self._product("input", x, w_x[rest], self._of_x[rest]), of_h),
+        of_h = self._pair("reset", Multiply, r, dense(self._call, h, w_h[rest], self._of_h[rest], part="state"))
+        n = self._function("n", self._pair("sum", Add, dense(self._call, x, w_x[rest], self._of_x[rest],
+                                                               part="input"), of_h),
                            "tanh")
         return self._pair("", Add, n, self._pair("kept", Multiply, z, self._pair("difference", Subtract, h, n)))
 
@@ -63,12 +68,7 @@ class _Step:
         assert x.places is not None and h.places is not None
         beside = Value(torch.cat((x.places, h.places)), 0, (*x.path, *h.path))
         weight = torch.cat((self._module.weight_ih.detach(), self._module.weight_hh.detach()), 1)
-        return self._product(part, beside, weight[rows], (self._of_x + self._of_h)[rows])
-
-    def _product(self, part: str, source: Value, weight: Tensor, bias: Tensor) -> Value:
-        constraint = Matrix(self._module, "weight_ih", 1, *weight.shape).constraint(1)
-        return self._call.emit(Linear, (source,), 0, part=part, shape=(None, len(weight)), bias=bias,
-                               first=constraint.right_inverse(weight), constraint=constraint)
+        return dense(self._call, beside, weight[rows], (self._of_x + self._of_h)[rows], part=part)
 
     def _parts(self, gates: Value, names: str) -> list[Value]:
         assert gates.places is not None

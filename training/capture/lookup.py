@@ -1,12 +1,12 @@
 """Tables of vectors, read by an integer, and products of vectors with each other, as recommenders have them."""
-from typing import Any
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from circulant.training.blocks.matrices import Matrix
-from circulant.training.capture.call import Call, Unsupported, Value
-from circulant.training.capture.graph import Add, Linear, Multiply, Scale
+from circulant.training.kinds.add import Add
+from circulant.training.kinds.linear import dense
+from circulant.training.kinds.product import Multiply
+from circulant.training.kinds.scale import Scale
+from circulant.training.neutral import Call, Unsupported, Value
 
 __all__ = ["ROWS", "embedding", "integer", "products"]
 
@@ -37,13 +37,13 @@ def embedding(call: Call) -> Value:
     for number, place in enumerate(source.places.reshape(-1)):
         one, label = Value(place.reshape(1), 0, source.path), f"{number}." if source.places.numel() > 1 else ""
         ones = steps.new_ones(rows, 1)
-        above = _linear(call, one, f"{label}above", ones, -steps, relu=True)
-        below = _linear(call, one, f"{label}below", -ones, steps, relu=True)
+        above = dense(call, one, ones, -steps, part=f"{label}above", relu=True)
+        below = dense(call, one, -ones, steps, part=f"{label}below", relu=True)
         away = call.emit(Add, (above, below), 0, part=f"{label}away", shape=(None, rows))
         chosen = call.emit(Scale, (away,), 0, part=f"{label}chosen", shape=(None, rows), axis=None, relu=True,
                            scale=-steps.new_ones(1), shift=steps.new_ones(1))
         last = number == source.places.numel() - 1
-        row = _linear(call, chosen, "" if last else f"{label}row", module.weight.detach().T, steps.new_zeros(size))
+        row = dense(call, chosen, module.weight.detach().T, steps.new_zeros(size), part="" if last else f"{label}row")
         found.append(row.places)
     if len(found) == 1 and not source.sizes:
         return row
@@ -68,20 +68,8 @@ def products(call: Call) -> Value:
             if key not in known:
                 pair = call.emit(Multiply, (Value(row, 0, one.path), Value(column, 0, other.path)), 0,
                                  part=f"{i}.{j}.product", shape=(None, size))
-                made = _linear(call, pair, f"{i}.{j}", ones, ones.new_zeros(1))
+                made = dense(call, pair, ones, ones.new_zeros(1), part=f"{i}.{j}")
                 assert made.places is not None
                 known[key] = made.places
             found.append(known[key])
     return Value(torch.cat(found).reshape(len(rows), len(columns)), 0)
-
-
-def _linear(call: Call, source: Value, part: str, weight: Tensor, bias: Tensor, *, relu: bool = False) -> Value:
-    constraint = Matrix(_Held(weight), "weight", 1, *weight.shape).constraint(1)
-    return call.emit(Linear, (source,), 0, part=part, shape=(None, len(weight)), first=constraint.right_inverse(weight),
-                     constraint=constraint, bias=bias, relu=relu)
-
-
-class _Held(nn.Module):
-    def __init__(self, weight: Any) -> None:
-        super().__init__()
-        self.register_buffer("weight", weight)

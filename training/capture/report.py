@@ -4,11 +4,9 @@ from dataclasses import asdict, dataclass, replace
 
 from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
+from circulant.training.neutral.making import NO_LAYER
 
-__all__ = ["NO_LAYER", "STATUSES", "ConversionReport", "Entry"]
-
-NO_LAYER = "no golden layer"
-"""Why most nodes that are captured do not export."""
+__all__ = ["STATUSES", "ConversionReport", "Entry"]
 
 STATUSES = {
     "converted": "a layer of the golden model",

@@ -5,25 +5,24 @@ from typing import Any
 import torch
 
 from circulant.sim.shape.graph import free_name
-from circulant.training.capture import graph as neutral
-from circulant.training.capture.graph import Function, Graph, Linear, Move, Multiply, Node, Recurrent, Reduce, Scale
+from circulant.training.kinds.activation import Function, Softmax
+from circulant.training.kinds.add import Add
+from circulant.training.kinds.cell import Recurrent, ends
+from circulant.training.kinds.linear import Linear
+from circulant.training.kinds.matrix import Matrix
+from circulant.training.kinds.maximum import Maximum
+from circulant.training.kinds.over_time import Reduce
+from circulant.training.kinds.product import Multiply
+from circulant.training.kinds.scale import Scale
+from circulant.training.neutral.graph import Constant, Graph, Move, Node
 
-__all__ = ["ends", "simplify"]
+__all__ = ["simplify"]
 
 STEPWISE = Linear, Function
 """Nodes that treat every step alike, so that the last step may as well be taken before them."""
 
 KIN: dict[tuple[str, tuple[float, ...]], str] = {("sigmoid", ()): "silu", ("hard_sigmoid", ()): "hard_swish"}
 """Functions whose product with their argument is a function of its own."""
-
-ROWS = Linear, neutral.Conv, neutral.CausalConv
-"""Layers of a matrix, whose rows a scale behind them can be part of."""
-
-CHANNELS = (neutral.Depthwise,)
-"""Layers of weights for each channel, which a scale behind them can be part of, too."""
-
-RECTIFIED = (Linear, neutral.Conv, neutral.Depthwise, neutral.CausalConv, neutral.CausalDepthwise, Scale, neutral.Pair)
-"""Nodes that a ReLU behind them becomes part of."""
 
 
 def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
@@ -52,14 +51,15 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
                 notes |= {name: note} if note else {}
             elif kind is Recurrent:
                 graph = _ended(graph, node, notes)
-            elif node.function == "relu" and isinstance(source := graph[node.inputs[0]], RECTIFIED) and (
+            elif node.function == "relu" and hasattr(source := graph[node.inputs[0]], "relu") and (
                     graph.alone(source.name)):
-                graph = graph.having(replace(source, relu=True)).without(node)
+                rectified: Any = source
+                graph = graph.having(replace(rectified, relu=True)).without(node)
                 notes[name] = f"into {source.name}"
     outputs = []
     for given in graph.outputs:
         last = graph[given.node]
-        if isinstance(last, neutral.Softmax) and not graph.users(last.name):
+        if isinstance(last, Softmax) and not graph.users(last.name):
             notes[last.name] = "dropped: the greatest output stays the greatest"
             given = given._replace(node=last.inputs[0], dropped="log_softmax" if last.log else "softmax")
         outputs.append(given)
@@ -81,17 +81,16 @@ def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
             graph = graph.without(merged)
             return graph, "without effect"
         return _fold(graph, merged)[0], f"into {source.name}, exactly"
-    if isinstance(source, CHANNELS) and alone and node.axis in (None, 1) and not (source.relu or source.grid):
-        return graph.having(replace(source, weight=source.weight * node.scale, bias=(
-            node.shift + node.scale * source.bias))).without(node), f"into {source.name}, exactly"
-    axis = len(source.shape) - 1 if isinstance(source, Linear) else 1
-    if node.axis is None and isinstance(source, ROWS) and alone and not source.relu:
+    if alone and node.axis in (None, 1) and (scaled := source.scaled(node.scale, node.shift)):
+        return graph.having(scaled).without(node), f"into {source.name}, exactly"
+    axis = source.features % len(source.shape) if isinstance(source, Matrix) else None
+    if node.axis is None and isinstance(source, Matrix) and alone and not source.relu:
         rows = source.constraint.rows
         node = replace(node, scale=node.scale.expand(rows), shift=node.shift.expand(rows), axis=axis)
         graph = graph.having(node)
     if node.axis is None:
         return graph, ""
-    if not isinstance(source, ROWS) or axis != node.axis or not alone:
+    if not isinstance(source, Matrix) or axis != node.axis or not alone:
         return graph, "not folded, as no matrix stands alone before it"
     scale, k = node.scale, source.constraint.block_size
     padded = torch.cat([scale, scale[-1:].expand(-len(scale) % k)]).view(-1, k)  # (p, k)
@@ -169,13 +168,13 @@ def _of_branches(graph: Graph, name: str, notes: dict[str, str]) -> Graph:
     numbers = torch.arange(came.places.numel()).view(len(branches), -1)
     if len(branches) != len(came.inputs) or not all(
             torch.equal(part.flatten(), wanted) for part, wanted in zip(branches, numbers, strict=True)) or any(
-            graph[each].shape != node.shape or isinstance(graph[each], neutral.Constant) for each in came.inputs):
+            graph[each].shape != node.shape or isinstance(graph[each], Constant) for each in came.inputs):
         return graph
     last, known, made = came.inputs[0], [each.name for each in graph.nodes], list[Node]()
     for other in came.inputs[1:]:
         end = node.mode == "max" and other == came.inputs[-1]
         label = name if end else free_name(f"{name}.branches", known)
-        make = neutral.Maximum if node.mode == "max" else neutral.Add
+        make = Maximum if node.mode == "max" else Add
         made.append(make(name=label, kind=node.kind, inputs=(last, other), shape=node.shape))
         known.append(label)
         last = label
@@ -186,14 +185,6 @@ def _of_branches(graph: Graph, name: str, notes: dict[str, str]) -> Graph:
     notes.update(dict.fromkeys(came.path, f"part of {name}"))
     return replace(graph, nodes=tuple(part for each in graph.nodes for part in (
         made if each.name == name else (each,)))).pruned
-
-
-def ends(sizes: tuple[int, ...], ways: int) -> torch.Tensor:
-    """The numbers of the values of the last step among all (steps, size); with two directions those of the end of
-    each."""
-    steps, size = sizes
-    numbers = torch.arange(steps * size).view(steps, size)
-    return numbers[-1] if ways == 1 else torch.cat((numbers[-1, :size // 2], numbers[0, size // 2:]))
 
 
 def _ended(graph: Graph, source: Recurrent, notes: dict[str, str]) -> Graph:

@@ -13,15 +13,16 @@ from torch.nn.utils import parametrize
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
-from circulant.training.capture.graph import Graph
 from circulant.training.capture.loops import unlooped
 from circulant.training.capture.merging import unmerged
-from circulant.training.capture.operators import MODULES, problem_of
+from circulant.training.capture.operators import problem_of
 from circulant.training.capture.record import Record, Ref, record, refs
 from circulant.training.capture.report import ConversionReport, Entry
 from circulant.training.capture.walk import Walk, kind_of
 from circulant.training.models.cells import Recurrent
 from circulant.training.models.quantizer import Quantizer
+from circulant.training.neutral.forms import MODULES
+from circulant.training.neutral.graph import Graph
 
 __all__ = ["Captured", "capture", "finite", "inputs_of", "inspect", "typed"]
 

@@ -4,7 +4,6 @@ Where the columns of images become steps, rows and columns are exchanged, window
 last pixel. Where data has the channels last, pixels come as they lie.
 """
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -12,26 +11,13 @@ import torch
 from torch import Tensor
 
 from circulant.sim.shape.window import Flow
-from circulant.training.blocks.blocks import BlockCirculant
-from circulant.training.capture.graph import (
-    Conv,
-    Depthwise,
-    Function,
-    Graph,
-    Input,
-    Move,
-    Node,
-    Pair,
-    Pool,
-    Reduce,
-    Scale,
-)
-from circulant.training.capture.streams import flattening
+from circulant.training.kinds.conv import Conv
+from circulant.training.kinds.over_time import Reduce
+from circulant.training.kinds.pool import Pool
+from circulant.training.neutral.graph import Graph, Move, Node
+from circulant.training.neutral.streams import flattening
 
 __all__ = ["turned"]
-
-IMAGES = (Conv, Depthwise, Pool, Function, Scale, Pair)
-"""Nodes that give images of images."""
 
 
 def turned(graph: Graph) -> tuple[Graph, dict[str, str]]:
@@ -72,13 +58,13 @@ def _columns_first(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:
     """The graph whose images have rows and columns exchanged, where only so columns become steps."""
     if len(entry.sizes) != 3 or entry.axes:
         return graph
-    images, ends, todo = {entry.name: entry}, dict[str, Node](), [entry.name]
+    images, ends, todo = {entry.name: entry.exchanged()}, dict[str, Node](), [entry.name]
     while todo:
         for user in graph.users(todo.pop()):
-            if isinstance(user, IMAGES) and len(user.sizes) == 3 and user.batch == 0 and (
-                    getattr(user, "axis", None) in (1, None)):
+            if len(user.sizes) == 3 and user.batch == 0 and getattr(user, "axis", None) in (1, None) and (
+                    other := user.exchanged()):
                 todo += [] if user.name in images else [user.name]
-                images[user.name] = user
+                images[user.name] = other
             else:
                 ends[user.name] = user
     if graph.ends & set(images) or not all(
@@ -100,7 +86,7 @@ def _columns_first(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:
         made.append(replace(node, places=places))
     if not wanted:
         return graph
-    made += [_exchanged(node) for node in images.values()]
+    made += images.values()
     notes.update(dict.fromkeys((name for name, node in images.items() if hasattr(node, "bias")),
                                "with rows and columns exchanged"))
     return graph.having(*made)
@@ -110,41 +96,3 @@ def _numbers(sizes: tuple[int, ...]) -> Tensor:
     """For each value of images (channels, height, width) its number where rows and columns are exchanged."""
     numbers = torch.arange(int(np.prod(sizes))).view(sizes[0], sizes[2], sizes[1])
     return numbers.transpose(1, 2).reshape(-1)
-
-
-@singledispatch
-def _exchanged(node: Any) -> Any:
-    """A node of images with rows and columns exchanged."""
-    batch, channels, height, width = node.shape
-    return replace(node, shape=(batch, channels, width, height))
-
-
-@_exchanged.register
-def _(node: Input) -> Any:
-    batch, channels, height, width = node.shape
-    return replace(node, shape=(batch, channels, width, height), axes=(0, 2, 1), given=node.sizes)
-
-
-@_exchanged.register
-def _(node: Pool) -> Any:
-    batch, channels, height, width = node.shape
-    return replace(node, shape=(batch, channels, width, height), stride=node.stride[::-1], padding=node.padding[::-1],
-                   kernel=node.kernel[::-1])
-
-
-@_exchanged.register
-def _(node: Conv) -> Any:
-    batch, channels, height, width = node.shape
-    old, kernel = node.constraint, node.constraint.kernel
-    return replace(node, shape=(batch, channels, width, height), stride=node.stride[::-1], padding=node.padding[::-1],
-                   dilation=node.dilation[::-1],
-                   first=node.first.unflatten(0, kernel).transpose(0, 1).flatten(0, 1), constraint=BlockCirculant(
-                       old.rows, old.columns, old.block_size, old.groups, kernel[::-1]))
-
-
-@_exchanged.register
-def _(node: Depthwise) -> Any:
-    batch, channels, height, width = node.shape
-    return replace(node, shape=(batch, channels, width, height), stride=node.stride[::-1], padding=node.padding[::-1],
-                   dilation=node.dilation[::-1], kernel=node.kernel[::-1],
-                   weight=node.weight.unflatten(0, node.kernel).transpose(0, 1).flatten(0, 1))

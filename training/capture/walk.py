@@ -7,19 +7,22 @@ from torch.nn.utils import parametrize
 
 from circulant.sim.shape.graph import free_name
 from circulant.training.blocks.matrices import matrices, owner, storage
-from circulant.training.capture.arithmetic import CONSTANTS
 from circulant.training.capture.axes import indexing
-from circulant.training.capture.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
 from circulant.training.capture.cells import LOOPED
-from circulant.training.capture.graph import Constant, Function, Graph, Input, Move, Node, Output, Recurrent
-from circulant.training.capture.layers import Padded
 from circulant.training.capture.loops import CELLS
-from circulant.training.capture.lowering import judged
-from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
+from circulant.training.capture.operators import problem_of
 from circulant.training.capture.record import Record, Ref, Step, mapped, parts
-from circulant.training.capture.report import NO_LAYER, ConversionReport, Entry
+from circulant.training.capture.report import ConversionReport, Entry
 from circulant.training.capture.simplify import simplify
 from circulant.training.capture.turning import turned
+from circulant.training.kinds.activation import Function
+from circulant.training.kinds.cell import Recurrent
+from circulant.training.kinds.taps import Padded
+from circulant.training.neutral.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
+from circulant.training.neutral.forms import CONSTANTS, FUNCTIONS, handler_of
+from circulant.training.neutral.graph import Constant, Graph, Input, Move, Node, Output
+from circulant.training.neutral.lowering import judged
+from circulant.training.neutral.making import NO_LAYER
 
 __all__ = ["Walk", "kind_of"]
 
@@ -164,7 +167,7 @@ class Walk:
         if type(module) in CELLS and (
                 len(step.sources) < 2 or sum(each.called is module for each in self.record.steps) > 1):
             return None, LOOPED
-        return MODULES.get(parametrize.type_before_parametrizations(module)), problem_of(module)
+        return handler_of(module), problem_of(module)
 
     def _emit(self, step: Step, make: type[Node], sources: tuple[Value, ...], batch: int, part: str = "",
               shape: tuple[int | None, ...] = (), **fields: Any) -> Value:
@@ -222,9 +225,9 @@ class Walk:
                                          path=value.path))
         return name
 
-    def _before(self, value: Value) -> list[tuple[str, type]]:
+    def _before(self, value: Value) -> list[tuple[str, type[Node]]]:
         """The nodes that a value depends on, the last one first; none before vectors."""
-        names, found = [self._node(value)], dict[str, type]()
+        names, found = [self._node(value)], dict[str, type[Node]]()
         while names:
             node = self.nodes[names.pop()]
             if len(node.sizes) > 1 and node.name not in found:

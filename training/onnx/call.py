@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from circulant.training.onnx.graph import RECURRENT, OnnxGraph, OnnxNode
+from circulant.training.onnx.nodes import RECURRENT, OnnxGraph, OnnxNode
 
-__all__ = ["Call", "Values"]
+__all__ = ["OnnxCall", "Values"]
 
 Values = Mapping[str, torch.Tensor]
 """Tensors computed from the data so far, by their names."""
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class OnnxCall:
     """A node in its graph.
 
     Parameters:

@@ -1,7 +1,6 @@
 """The graph of an ONNX file for one size of its inputs: nodes that depend on the data, and the values of all others."""
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,11 @@ from onnx.reference.op_run import OpRun
 
 from circulant.sim.files.files import read_bytes, reason
 from circulant.sim.refusal import Refusal
-from circulant.training.onnx.quantizers import Grid, Quantizers, Range, computed
+from circulant.training.onnx.nodes import RECURRENT, OnnxGraph, OnnxNode, Shape
+from circulant.training.onnx.quantizers import Quantizers, computed
 from circulant.training.onnx.together import together
 
-__all__ = ["RECURRENT", "OnnxGraph", "OnnxNode", "load"]
+__all__ = ["evaluated", "load"]
 
 LARGEST = 1 << 30
 """Bytes of a file at the most."""
@@ -29,8 +29,6 @@ MOVES = ("Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
 FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 """Types of numbers that are rounded; all others wrap around, or are no numbers."""
-
-RECURRENT = ("LSTM", "GRU", "RNN")
 
 STEPWISE = ("Identity", "Cast", "Clip", "MatMul", "Add", "Sub", "Mul", "Div", "Relu", "Tanh", "Sigmoid")
 """Operators that leave the axes of steps and of the batch where they are."""
@@ -48,82 +46,22 @@ class BatchNormalization(OpRun):
         return ((scale * (x - mean) / deviation + bias).astype(x.dtype),)
 
 
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class OnnxNode:
-    """An operation that depends on the data.
+def evaluated(graph: OnnxGraph, x: NDArray[Any], batch: int) -> NDArray[Any] | None:
+    """The output for inputs x, of both the batch first, by the reference of the ``onnx`` package; None where that
+    lacks an operator, or would take a tanh for the ReLU of a GRU, or lacks an affine one.
 
     Parameters:
-        name: differs from that of every other node.
-        attributes: by name, as plain values and arrays.
+        batch: the axis of the batch in the output.
     """
-
-    name: str
-    op: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: dict[str, Any]
-
-    def refused(self, why: str) -> Refusal:
-        """The refusal of this node: a rule that it breaks, and the way out."""
-        return Refusal(f"Node {self.name!r} ({self.op}) of the ONNX file cannot be imported: {why}")
-
-
-@dataclass(frozen=True, eq=False)
-class OnnxGraph:
-    """A graph of one input and one output.
-
-    Parameters:
-        nodes: those that depend on the data, in an order in which they can be computed.
-        constants: the values of everything else.
-        batch: the axis of the batch in the file's input; None where the file takes one sample without such an axis.
-        shapes: of what depends on the data, the batch included, in front where the file has none.
-        integers: what is of a type of integers, of that.
-        quantizers: where those of values and of constants were.
-        proto: the model itself, without them.
-    """
-
-    name: str
-    input: str
-    output: str
-    batch: int | None
-    nodes: tuple[OnnxNode, ...]
-    constants: dict[str, NDArray[Any]]
-    shapes: dict[str, Shape]
-    integers: frozenset[str]
-    quantizers: Quantizers
-    proto: Any
-
-    def range(self, node: OnnxNode) -> Range | None:
-        """The range of a node that stands for a quantizer of values."""
-        return self.quantizers.ranges.get(node.outputs[0])
-
-    def grid(self, tensor: str) -> Grid | None:
-        """The grid of a quantizer's constants."""
-        return self.quantizers.grids.get(tensor)
-
-    def users(self, tensor: str) -> list[OnnxNode]:
-        """The nodes that take a tensor."""
-        return [node for node in self.nodes if tensor in node.inputs]
-
-    def evaluated(self, x: NDArray[Any], batch: int) -> NDArray[Any] | None:
-        """The output for inputs x, of both the batch first, by the reference of the ``onnx`` package; None where that
-        lacks an operator, or would take a tanh for the ReLU of a GRU, or lacks an affine one.
-
-        Parameters:
-            batch: the axis of the batch in the output.
-        """
-        if any({"Relu", "Affine"} & {*node.attributes.get("activations", ())} for node in self.nodes):
-            return None
-        rows = list(x) if self.batch is None else [np.moveaxis(x, 0, self.batch)]
-        try:
-            evaluator: Any = reference.ReferenceEvaluator(self.proto, new_ops=[BatchNormalization])
-            found = [np.asarray(evaluator.run([self.output], {self.input: row})[0]) for row in rows]
-        except (NotImplementedError, RuntimeError):
-            return None
-        return np.stack(found) if self.batch is None else np.moveaxis(found[0], batch, 0)
+    if any({"Relu", "Affine"} & {*node.attributes.get("activations", ())} for node in graph.nodes):
+        return None
+    rows = list(x) if graph.batch is None else [np.moveaxis(x, 0, graph.batch)]
+    try:
+        evaluator: Any = reference.ReferenceEvaluator(graph.proto, new_ops=[BatchNormalization])
+        found = [np.asarray(evaluator.run([graph.output], {graph.input: row})[0]) for row in rows]
+    except (NotImplementedError, RuntimeError):
+        return None
+    return np.stack(found) if graph.batch is None else np.moveaxis(found[0], batch, 0)
 
 
 def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: bool = True, output: str | None = None
@@ -198,7 +136,8 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
                          if each.type.tensor_type.elem_type not in FLOATS)
     nodes = together(found.nodes, found.constants, graph.output[0].name)
     return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, batch, nodes=nodes,
-                     constants=found.constants, shapes=shapes, integers=integers, quantizers=taken_out, proto=model)
+                     constants=found.constants, shapes=shapes, integers=integers, ranges=taken_out.ranges,
+                     grids=taken_out.grids, proto=model)
 
 
 def _batch_axis(graph: GraphProto, name: str) -> int:

@@ -6,52 +6,24 @@ of constants is computed, and the grid of its values kept. Two forms are known: 
 """
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TypeProto, helper, numpy_helper, reference
 
-from circulant.sim.arith.fixed import Format
 from circulant.sim.files.files import reason
 from circulant.sim.refusal import Refusal
+from circulant.training.onnx.nodes import Grid, Range
 from circulant.training.onnx.quant import DOMAINS, QUANTS, integer_range, quantized, text
 
-__all__ = ["Grid", "Quantizers", "Range", "computed"]
+__all__ = ["Quantizers", "computed"]
 
 NEAREST = ("ROUND", "HALF_EVEN", "HALF_UP", "HALF_DOWN")
 """Rounding modes that differ from ours in ties alone."""
 
-WIDEST = 18
-"""Bits of a weight."""
-
 POWERS = ("its scale must be a power of two, not {}; train it with such scales (in Brevitas "
           "Int8WeightPerTensorFixedPoint and Int8ActPerTensorFixedPoint)")
-
-
-@dataclass(frozen=True)
-class Range:
-    """Values of a quantizer: integers from low to high, times 2^-frac."""
-
-    low: int
-    high: int
-    frac: int
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Constants that are integers of at least ``width`` bits, times 2^-frac."""
-
-    frac: int
-    width: int = 2
-
-    def format(self, values: NDArray[Any]) -> Format | None:
-        """The format that holds all values exactly, or None where no format of weights does."""
-        integers = np.ldexp(np.asarray(values, np.float64), self.frac)
-        reach = int(max(integers.max(initial=0), -integers.min(initial=0) - 1))
-        width = max(2, self.width, reach.bit_length() + 1)
-        return Format(width, self.frac) if (integers == np.rint(integers)).all() and width <= WIDEST else None
 
 
 class Quantizers:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from circulant.training.onnx.graph import OnnxNode
+    from circulant.training.onnx.nodes import OnnxNode
 
 __all__ = ["together"]
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture, inspect
-from circulant.training.capture.graph import Scale
+from circulant.training.kinds.scale import Scale
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.models import MODELS, ModelSettings, build
 from tests import neutral

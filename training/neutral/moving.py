@@ -10,11 +10,10 @@ from circulant.sim.kinds.repeat import FloatRepeat
 from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.shape.window import Flow
-from circulant.training.capture.graph import Constant, Move, Node
-from circulant.training.capture.making import Maker
-from circulant.training.capture.rearranging import Rearrangement, of_steps, of_values
-from circulant.training.capture.recurrent import as_numpy
-from circulant.training.capture.streams import Form, Places, Stream, joined, unchanged
+from circulant.training.neutral.graph import Constant, Move, Node
+from circulant.training.neutral.making import Maker
+from circulant.training.neutral.rearranging import Rearrangement, of_steps, of_values
+from circulant.training.neutral.streams import Form, Places, Stream, as_numpy, joined, unchanged
 
 __all__ = ["Mover"]
 

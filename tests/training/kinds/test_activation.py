@@ -5,8 +5,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from circulant.training.capture import capture, inspect
-from circulant.training.capture.graph import Input, Linear
-from circulant.training.capture.lowering import lower
+from circulant.training.kinds.linear import Linear
+from circulant.training.neutral.graph import Input
+from circulant.training.neutral.lowering import lower
 from tests.training.capture.test_trace import Net, check
 
 CALLS = [

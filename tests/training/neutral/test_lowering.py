@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from circulant.sim.refusal import Refusal
 from circulant.training import export
 from circulant.training.capture import capture, inspect
-from circulant.training.capture.lowering import lower, missing
 from circulant.training.models.scans import MinGru
+from circulant.training.neutral.lowering import lower, missing
 from tests.training.capture.test_trace import Net, check
 
 

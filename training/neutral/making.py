@@ -15,12 +15,14 @@ from circulant.sim.shape.graph import Input, free_name, linked
 from circulant.sim.shape.graph import Node as Edge
 from circulant.sim.shape.layer import OverImages
 from circulant.sim.shape.window import Flow
-from circulant.training.capture.graph import Graph, Move, Node
-from circulant.training.capture.rearranging import Rearrangement
-from circulant.training.capture.report import NO_LAYER
-from circulant.training.capture.streams import Form, Places, Stream
+from circulant.training.neutral.graph import Graph, Move, Node
+from circulant.training.neutral.rearranging import Rearrangement
+from circulant.training.neutral.streams import Form, Places, Stream
 
-__all__ = ["LONGEST", "Maker"]
+__all__ = ["LONGEST", "NO_LAYER", "Maker"]
+
+NO_LAYER = "no golden layer"
+"""Why most nodes that are captured do not export."""
 
 LONGEST = 60
 """Characters of a layer's name: it becomes part of names of files, of Verilog modules and of C."""

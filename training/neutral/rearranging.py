@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim.arith.fixed import Reals
-from circulant.training.capture.streams import Places
+from circulant.training.neutral.streams import Places
 
 __all__ = ["LARGEST", "Rearrangement", "of_steps", "of_values"]
 

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from circulant.sim.files.files import reason
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
-from circulant.training.onnx.call import Call
-from circulant.training.onnx.graph import OnnxGraph, OnnxNode, load
-from circulant.training.onnx.modules import made
-from circulant.training.onnx.operators import KEEPING, OPERATORS, WAYS_OUT
+from circulant.training.kinds.registry import KINDS
+from circulant.training.onnx.call import OnnxCall
+from circulant.training.onnx.graph import evaluated, load
+from circulant.training.onnx.nodes import OnnxGraph, OnnxNode
+from circulant.training.onnx.operators import OPERATORS, WAYS_OUT, made
 
-__all__ = ["OnnxNetwork", "from_onnx"]
+__all__ = ["KINDS", "OnnxNetwork", "from_onnx"]
 
 TOLERANCE = 1e-4
 """Greatest difference from the reference of the ``onnx`` package, in float32, relative to the greatest output."""
@@ -40,7 +41,7 @@ class OnnxNetwork(nn.Module):
     def __init__(self, graph: OnnxGraph) -> None:
         super().__init__()
         _check_operators(graph)
-        self._input, self._output, self._steps = graph.input, graph.output, list[tuple[OnnxNode, str, Call]]()
+        self._input, self._output, self._steps = graph.input, graph.output, list[tuple[OnnxNode, str, OnnxCall]]()
         shape = list(graph.shapes[graph.input])
         self.taken = (shape.pop(graph.batch or 0), *shape)
         self.batch, batch = graph.batch, {graph.input: graph.batch or 0}
@@ -49,7 +50,7 @@ class OnnxNetwork(nn.Module):
             if module is not None:
                 name = self._free(node)
                 self.add_module(name, module)
-            call = Call(node, graph, batch)
+            call = OnnxCall(node, graph, batch)
             self._steps.append((node, name, call))
             call.follow_batch()
         self.batch_of_output = batch[graph.output]
@@ -69,7 +70,7 @@ class OnnxNetwork(nn.Module):
         """The output for inputs x; the batch comes first in both, wherever it is in the file."""
         values: dict[str, Tensor] = {self._input: x.movedim(0, self.batch) if self.batch else x}
         for node, name, call in self._steps:
-            results = OPERATORS[node.op](call, getattr(self, name) if name else None, values)
+            results = OPERATORS[node.op].run(call, getattr(self, name) if name else None, values)
             values.update(zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=False))
         found: Tensor = values[self._output]
         return found.movedim(self.batch_of_output, 0) if self.batch_of_output else found
@@ -94,7 +95,7 @@ def _check_operators(graph: OnnxGraph) -> None:
         raise Refusal(f"Nodes of the ONNX file must be of the operators of docs/onnx.md, not {', '.join(named)}{more}; "
                       f"{', '.join(ways)}")
     for node in graph.nodes:
-        if node.outputs[0] in graph.integers and node.op not in KEEPING:
+        if node.outputs[0] in graph.integers and not OPERATORS[node.op].keeps:
             raise node.refused("it must compute with floating-point numbers, as integers wrap around; cast its inputs")
 
 
@@ -125,7 +126,7 @@ def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quant
     try:
         with torch.no_grad():
             got = model(torch.tensor(x.copy())).numpy()
-        wanted = graph.evaluated(x, model.batch_of_output)
+        wanted = evaluated(graph, x, model.batch_of_output)
     except Refusal:
         raise
     except Exception as error:  # What numpy and torch raise for windows and indices that no tensor has.

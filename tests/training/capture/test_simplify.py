@@ -5,7 +5,9 @@ from torch import nn
 
 from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
-from circulant.training.capture.graph import Input, Linear, Scale
+from circulant.training.kinds.linear import Linear
+from circulant.training.kinds.scale import Scale
+from circulant.training.neutral.graph import Input
 from tests import neutral
 from tests.modules import Net
 

@@ -16,7 +16,7 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.training import export
 from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
-from circulant.training.capture.lowering import lower, missing
+from circulant.training.neutral.lowering import lower, missing
 from tests.modules import Net
 from tests.training.capture.test_trace import check
 

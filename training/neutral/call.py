@@ -5,6 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
+from circulant.training.neutral.graph import Node
+
 __all__ = ["HIDDEN", "LAST_STEP", "Call", "Unsupported", "Value"]
 
 LAST_STEP = "take the last step of a recurrent layer with out[:, -1] or h_n[-1]"
@@ -72,7 +74,7 @@ class Call:
     rows: int
     emit: Callable[..., Value]
     move: Callable[[], Any]
-    before: Callable[[Value], list[tuple[str, type]]]
+    before: Callable[[Value], list[tuple[str, type[Node]]]]
 
     def shape(self, value: Value) -> tuple[int, ...]:
         """The shape of a value with the batch in it."""

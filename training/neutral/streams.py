@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from circulant.sim.kinds.flatten import ORDERS, flattened
 from circulant.sim.shape.window import Flow, Grid
 
-__all__ = ["Form", "Places", "Stream", "flattening", "grid_of", "joined", "unchanged"]
+__all__ = ["Form", "Places", "Stream", "as_numpy", "flattening", "grid_of", "joined", "unchanged"]
 
 Places = NDArray[np.int64]
 
@@ -79,6 +80,11 @@ class Stream:
 def grid_of(shape: tuple[int, ...]) -> Grid:
     """Height and width of images (channels, height, width), or (channels, length)."""
     return shape[1], shape[2] if len(shape) > 2 else 1
+
+
+def as_numpy(tensor: Tensor) -> NDArray[np.float64]:
+    """The numbers of a tensor, in double precision."""
+    return np.asarray(tensor.detach().cpu().double().numpy())
 
 
 def unchanged(at: Places) -> bool:

@@ -4,15 +4,15 @@ import numpy as np
 
 from circulant.sim.kinds.gate import FloatGate
 from circulant.sim.kinds.scale import FloatScale
-from circulant.training.capture.graph import Move, Node
-from circulant.training.capture.moving import Mover
-from circulant.training.capture.streams import Form, Places, Stream, flattening, grid_of, joined, unchanged
+from circulant.training.neutral.graph import Move, Node
+from circulant.training.neutral.moving import Mover
+from circulant.training.neutral.streams import Form, Places, Stream, flattening, grid_of, joined, unchanged
 
 __all__ = ["Builder"]
 
 
 class Builder(Mover):
-    """Layers that the nodes of a graph become, in its order; see `circulant.training.capture.making.Maker`."""
+    """Layers that the nodes of a graph become, in its order; see `circulant.training.neutral.making.Maker`."""
 
     def source(self, name: str) -> tuple[Stream, Places]:
         """The stream of what a node takes, and the numbers of the values that come, in the shape in which they come."""
