@@ -338,11 +338,11 @@ LINES = {
     "training": 15_640,
     "sim": 18_065,
     "hw": 26_465,
-    "boards": 7_775,
-    "benchmarks": 10_130,
+    "boards": 7_795,
+    "benchmarks": 10_140,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_480,
+    "tests": 55_495,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
