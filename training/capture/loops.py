@@ -1,6 +1,6 @@
 """Loops over time: a cell that is called once a step becomes a recurrent layer, and what is done with each step is done
 with all of them."""
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,16 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from circulant.training.capture.record import Record, Ref, Step, mapped, parts, refs
+from circulant.training.kinds.cell import CELLS
+from circulant.training.neutral.forms import STEPWISE
 
-__all__ = ["CELLS", "unlooped"]
-
-CELLS: dict[type[nn.Module], Callable[..., nn.RNNBase]] = {
-    nn.RNNCell: nn.RNN, nn.GRUCell: nn.GRU, nn.LSTMCell: nn.LSTM}
-"""Cells, and the layers that do the same with each step of a sequence."""
-
-STEPWISE = ("relu", "relu_", "sigmoid", "tanh", "linear", "Linear", "ReLU", "Sigmoid", "Tanh", "Dropout", "Identity",
-            "LeakyReLU", "SiLU", "GELU", "dropout", "silu", "gelu")
-"""Functions and modules that do the same with a sequence as with each of its steps."""
+__all__ = ["unlooped"]
 
 
 def unlooped(record: Record) -> Record:

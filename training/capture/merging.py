@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from circulant.training.capture.loops import STEPWISE
 from circulant.training.capture.record import Record, Ref, Step, parts, refs
+from circulant.training.neutral.forms import STEPWISE
 
 __all__ = ["unmerged"]
 

@@ -6,8 +6,6 @@ from torch.nn.utils import parametrize
 
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.capture import axes, lookup
-from circulant.training.capture.cells import cell
-from circulant.training.capture.loops import CELLS
 from circulant.training.kinds.registry import KINDS
 from circulant.training.neutral import Call, Unsupported, Value, fault, of_torch
 from circulant.training.neutral.forms import MODULES
@@ -31,12 +29,13 @@ def problem_of(module: nn.Module) -> str | None:
     return fault(module) or None
 
 
-@of_torch(nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d, "contiguous", "clone", "detach", "data")
+@of_torch(nn.Identity, nn.Dropout, stepwise=True)
+@of_torch(nn.Dropout1d, nn.Dropout2d, "contiguous", "clone", "detach", "data")
 def _skip(call: Call) -> Value:
     return call.tensor
 
 
-@of_torch("dropout")
+@of_torch("dropout", stepwise=True)
 def _dropout(call: Call) -> Value:
     if call.bind("p", "training", "inplace", training=True)["training"]:
         raise Unsupported("dropout must be inactive in evaluation; give it training=self.training")
@@ -50,7 +49,7 @@ def _upsample(call: Call) -> Value:
 
 
 for handler, forms in (
-        (cell, CELLS), (lookup.embedding, (nn.Embedding,)), (lookup.integer, ("long", "int")),
+        (lookup.embedding, (nn.Embedding,)), (lookup.integer, ("long", "int")),
         (lookup.products, ("bmm", "matmul")), (axes.getitem, ("getitem",)), (axes.pack, ("pack_padded_sequence",)),
         (axes.unpack, ("pad_packed_sequence",)),
         (axes.reshape, (nn.Flatten, nn.Unflatten, "flatten", "view", "reshape", "squeeze", "unsqueeze", "unflatten",

@@ -8,15 +8,14 @@ from torch.nn.utils import parametrize
 from circulant.sim.shape.graph import free_name
 from circulant.training.blocks.matrices import matrices, owner, storage
 from circulant.training.capture.axes import indexing
-from circulant.training.capture.cells import LOOPED
-from circulant.training.capture.loops import CELLS
 from circulant.training.capture.operators import problem_of
 from circulant.training.capture.record import Record, Ref, Step, mapped, parts
 from circulant.training.capture.report import ConversionReport, Entry
 from circulant.training.capture.simplify import simplify
 from circulant.training.capture.turning import turned
 from circulant.training.kinds.activation import Function
-from circulant.training.kinds.cell import Recurrent
+from circulant.training.kinds.cell import CELLS, Recurrent
+from circulant.training.kinds.step import LOOPED
 from circulant.training.kinds.taps import Padded
 from circulant.training.neutral.call import HIDDEN, LAST_STEP, Call, Unsupported, Value
 from circulant.training.neutral.forms import CONSTANTS, FUNCTIONS, handler_of

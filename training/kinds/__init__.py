@@ -1,4 +1,4 @@
 """The kinds of layers in training: each file has what of torch and of ONNX becomes one, and the layer that it becomes.
 
-`matrix`, `window`, `cell` and `elementwise` have what several kinds share.
+`matrix`, `window`, `cell`, `step` and `elementwise` have what several kinds share.
 """

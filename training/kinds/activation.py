@@ -53,7 +53,7 @@ class Softmax(Node):
     log: bool
 
 
-@of_torch(nn.ReLU, "relu", "relu_")
+@of_torch(nn.ReLU, "relu", "relu_", stepwise=True)
 def _relu(call: Call) -> Value:
     return call.emit(Function, (call.tensor,), call.tensor.batch, function="relu")
 
@@ -134,7 +134,7 @@ def _softmax(call: Call) -> Value:
     return call.emit(Softmax, (source,), source.batch, log="log" in call.kind.lower())
 
 
-@of_torch(nn.GELU, "gelu")
+@of_torch(nn.GELU, "gelu", stepwise=True)
 def _gelu(call: Call) -> Value:
     return _emitted(call, "gelu_tanh" if _given(call, {"approximate": "none"})["approximate"] == "tanh" else "gelu")
 
@@ -243,6 +243,6 @@ for name, module, run, operator, parameters in (
         ("celu", nn.CELU, functional.celu, "Celu", {"alpha": 1.0}),
         ("softplus", nn.Softplus, functional.softplus, "Softplus", {"beta": 1.0, "threshold": 20.0}),
         ("hard_sigmoid", nn.Hardsigmoid, functional.hardsigmoid, "", {}), ("selu", nn.SELU, functional.selu, "", {})):
-    of_torch(module, run.__name__)(_named(name, **parameters))
+    of_torch(module, run.__name__, stepwise=True)(_named(name, **parameters))
     if operator:  # Its one parameter is called alpha; those of a softplus are fixed.
         _function(operator)(called(run, *(("alpha", value) for value in parameters.values() if len(parameters) == 1)))

@@ -20,26 +20,11 @@ class Add(Pair):
     layer, verb, title = FloatAdd, "sum", "sum"
 
 
-@of_torch("add", "radd", "iadd", constants=True)
-def _add(call: Call) -> Value:
-    one, other = operands(call)
-    return _sum(call, one, other, _alpha(call))
-
-
-@of_torch("sub", "subtract", "isub", constants=True)
-def _subtract(call: Call) -> Value:
-    one, other = operands(call)
-    return _sum(call, one, other, -_alpha(call))
-
-
-@of_torch("rsub", constants=True)
-def _subtract_from(call: Call) -> Value:
-    one, other = operands(call)
-    return _sum(call, other, one, -_alpha(call))
-
-
-def _alpha(call: Call) -> float:
-    return float(call.kwargs.get("alpha", call.args[2] if len(call.args) > 2 else 1))
+@of_torch("add", "radd", "iadd", "sub", "subtract", "isub", "rsub", constants=True)
+def _captured(call: Call) -> Value:
+    one, other = operands(call)[::-1 if call.kind == "rsub" else 1]
+    factor = float(call.kwargs.get("alpha", call.args[2] if len(call.args) > 2 else 1))
+    return _sum(call, one, other, factor if call.kind.endswith("add") else -factor)
 
 
 def _sum(call: Call, one: Any, other: Any, factor: float) -> Value:

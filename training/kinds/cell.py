@@ -14,6 +14,7 @@ from circulant.sim.kinds.cell import FloatCell
 from circulant.sim.real.float_model import Bidirectional, Stage
 from circulant.sim.shape.window import Flow
 from circulant.training.blocks.matrices import Matrix, block_sizes, constraint_of
+from circulant.training.kinds.step import CellStep
 from circulant.training.models import cells
 from circulant.training.models.quantizer import grids_of, set_grids
 from circulant.training.neutral import Builder, Call, Node, Stream, Unsupported, Value, lowered, of_torch
@@ -21,7 +22,7 @@ from circulant.training.neutral.call import HIDDEN
 from circulant.training.neutral.streams import Form, as_numpy
 from circulant.training.onnx import OnnxCall, OnnxGraph, OnnxNode, Values, grids, of_onnx, weights
 
-__all__ = ["Fields", "Recurrent", "RecurrentKind", "ends", "first_columns", "level", "register"]
+__all__ = ["CELLS", "Fields", "Recurrent", "RecurrentKind", "ends", "first_columns", "level", "register"]
 
 Fields = dict[str, Any]
 """Fields of a layer in float64."""
@@ -52,6 +53,8 @@ class RecurrentKind:
     Parameters:
         modules: of torch and of our own.
         layer: the layer of one direction, from its name, the module, the suffix of its tensors and common fields.
+        cell: the cell that does the same with each step of a sequence as the first of the modules.
+        step: what gives its new state, or several.
         order: for each gate in torch's order its place in ONNX.
         functions: those of a node of ONNX, one behind the other.
         module_of: the class of module that a node of ONNX becomes.
@@ -61,6 +64,8 @@ class RecurrentKind:
     name: str
     modules: tuple[type[nn.Module], ...]
     layer: Callable[[str, Any, str, Fields], FloatCell]
+    cell: type[nn.Module]
+    step: Callable[[CellStep], Value | list[Value]]
     order: tuple[int, ...]
     functions: list[str]
     module_of: Callable[[OnnxNode], type[nn.Module]]
@@ -69,11 +74,16 @@ class RecurrentKind:
 
 KINDS: list[RecurrentKind] = []
 
+CELLS: dict[type[nn.Module], Callable[..., Any]] = {}
+"""Cells, and the layers that do the same with each step of a sequence."""
+
 
 def register(kind: RecurrentKind) -> None:
     """Add a kind, its modules of torch and its operator of ONNX."""
     KINDS.append(kind)
+    CELLS[kind.cell] = kind.modules[0]
     of_torch(*kind.modules)(_captured)
+    of_torch(kind.cell)(lambda call: kind.step(CellStep(call)))
     of_onnx(kind.name.upper(), module=partial(_module, kind), becomes=(
         "`LSTM`, `GRU`, `RNN`, `PeepholeLstm`, `ResetBeforeGru`, `LinearRnn`"), conditions=(
         "forward or bidirectional, sigmoid and tanh; for the tanh of an RNN, or of a GRU that resets before its "

@@ -38,7 +38,7 @@ def dense(call: Call, source: Value, weight: Tensor, bias: Tensor, *, part: str 
                      constraint=constraint, bias=bias, relu=relu)
 
 
-@of_torch(nn.Linear)
+@of_torch(nn.Linear, stepwise=True)
 def _captured(call: Call) -> Value:
     source = call.tensor
     if source.batch == source.rank - 1:

@@ -5,11 +5,13 @@ from torch import nn
 
 from circulant.sim.kinds.lstm import FloatLstm
 from circulant.training.blocks.matrices import Matrix
+from circulant.training.kinds.add import Add
 from circulant.training.kinds.cell import Fields, RecurrentKind, first_columns, register
+from circulant.training.kinds.product import Multiply
+from circulant.training.kinds.step import CellStep
 from circulant.training.models.cells import PeepholeLstm
+from circulant.training.neutral import Value
 from circulant.training.neutral.streams import as_numpy
-
-__all__: list[str] = []
 
 
 def _layer(name: str, module: Any, suffix: str, fields: Fields) -> FloatLstm:
@@ -21,6 +23,15 @@ def _layer(name: str, module: Any, suffix: str, fields: Fields) -> FloatLstm:
     return FloatLstm(name, outputs=outputs, hard=getattr(module, "hard", False), **fields)
 
 
+def _step(step: CellStep) -> list[Value]:
+    i, f, g, o = step.parts(step.both("gates"), "ifgo")
+    i, f, o = (step.function(name, gate, "sigmoid") for name, gate in (("i", i), ("f", f), ("o", o)))
+    kept = step.pair("kept", Multiply, f, step.state[1])
+    cells = step.pair("c", Add, kept, step.pair("new", Multiply, i, step.function("g", g, "tanh")))
+    return [step.pair("", Multiply, o, step.function("tanh", cells, "tanh")), cells]
+
+
 register(RecurrentKind(
-    "lstm", (nn.LSTM, PeepholeLstm), _layer, order=(0, 2, 3, 1), functions=["Sigmoid", "Tanh", "Tanh"],
+    "lstm", (nn.LSTM, PeepholeLstm), _layer, cell=nn.LSTMCell, step=_step, order=(0, 2, 3, 1), functions=[
+        "Sigmoid", "Tanh", "Tanh"],
     module_of=lambda node: PeepholeLstm if any(node.inputs[7:8]) else nn.LSTM))  # i, o, f, c are i, f, c, o here

@@ -8,22 +8,22 @@ from torch.nn.utils import parametrize
 
 from circulant.training.neutral.call import Call, Value
 
-__all__ = ["CONSTANTS", "FUNCTIONS", "MODULES", "Handler", "fault", "handler_of", "of_torch"]
+__all__ = ["CONSTANTS", "FUNCTIONS", "MODULES", "STEPWISE", "Handler", "fault", "handler_of", "of_torch"]
 
 Handler = Callable[[Call], Value | list[Value]]
 
 H = TypeVar("H", bound=Handler)
 
 
-class Form(NamedTuple):
+class ModuleHandler(NamedTuple):
     """A handler of the calls of modules that it fits."""
 
     handler: Handler
     fits: Callable[[Any], bool]
 
 
-MODULES: dict[type[nn.Module], list[Form]] = {}
-"""By class of the module; the first form that fits counts."""
+MODULES: dict[type[nn.Module], list[ModuleHandler]] = {}
+"""By class of the module; the first that fits counts."""
 
 FUNCTIONS: dict[str, Handler] = {}
 """By name of the function, method or attribute."""
@@ -32,23 +32,29 @@ CONSTANTS = set[str]()
 """Functions that a tensor of the model may be a constant of."""
 
 
-def of_torch(*forms: type[nn.Module] | str, fits: Callable[[Any], bool] | None = None, constants: bool = False
-             ) -> Callable[[H], H]:
+STEPWISE = {"linear"}
+"""Names of functions and modules that do the same with a sequence as with each of its steps."""
+
+
+def of_torch(*forms: type[nn.Module] | str, fits: Callable[[Any], bool] | None = None, constants: bool = False,
+             stepwise: bool = False) -> Callable[[H], H]:
     """The decorator of a handler of modules and functions.
 
     Parameters:
         forms: classes of modules, names of functions.
         fits: which of the modules it handles; all that no other one does without it.
         constants: whether a tensor of the model may be an operand.
+        stepwise: whether it does the same with a sequence as with each of its steps.
     """
     def register(handler: H) -> H:
         for form in forms:
+            STEPWISE.update([form if isinstance(form, str) else form.__name__] if stepwise else ())
             if isinstance(form, str):
                 FUNCTIONS[form] = handler
                 CONSTANTS.update([form] if constants else ())
             else:
                 known = MODULES.setdefault(form, [])
-                known.insert(0 if fits else len(known), Form(handler, fits or (lambda module: True)))
+                known.insert(0 if fits else len(known), ModuleHandler(handler, fits or (lambda module: True)))
         return handler
     return register
 

@@ -118,10 +118,9 @@ def _transpose(call: OnnxCall, module: Any, values: Values) -> Any:
     return call.data(values).permute(call.permutation)
 
 
-def _axis_apart(call: OnnxCall, default: int = 0) -> int:
-    """The axis that a node works on, which is not that of the batch."""
-    axis = call.axis(default)
-    if axis == call.batch.get(call.node.inputs[0], -1):
+def _apart(call: OnnxCall, axis: int, tensor: str = "") -> int:
+    """An axis that a node works on, which is not that of the batch in a tensor, the first input without one."""
+    if axis == call.batch.get(tensor or call.node.inputs[0], -1):
         raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
     return axis
 
@@ -129,7 +128,7 @@ def _axis_apart(call: OnnxCall, default: int = 0) -> int:
 @_move("Gather")
 def _gather(call: OnnxCall, module: Any, values: Values) -> Any:
     """A state or direction of a recurrent node, a step of a sequence, a choice of features."""
-    x, axis, at = call.data(values), _axis_apart(call), call.number(1)
+    x, axis, at = call.data(values), _apart(call, call.axis(0)), call.number(1)
     if isinstance(at, int):
         return x[tuple(at if each == axis else slice(None) for each in range(axis + 1))]
     return x[tuple(torch.tensor(at) % x.shape[axis] if each == axis else slice(None) for each in range(axis + 1))]
@@ -147,8 +146,7 @@ def _slice(call: OnnxCall, module: Any, values: Values) -> Any:
             continue
         if not kept:
             raise call.node.refused("it must leave something of its input; leave out what comes of it")
-        if axis == call.batch[call.node.inputs[0]]:
-            raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
+        _apart(call, axis)
         x = x.narrow(axis, kept[0], len(kept)) if step == 1 else x[tuple(
             torch.tensor(kept) if each == axis else slice(None) for each in range(axis + 1))]
     return x
@@ -156,7 +154,7 @@ def _slice(call: OnnxCall, module: Any, values: Values) -> Any:
 
 @_move("Split")
 def _split(call: OnnxCall, module: Any, values: Values) -> Any:
-    axis = _axis_apart(call)
+    axis = _apart(call, call.axis(0))
     return call.data(values).split([call.graph.shapes[name][axis] for name in call.node.outputs], axis)
 
 
@@ -164,8 +162,7 @@ def _split(call: OnnxCall, module: Any, values: Values) -> Any:
 def _concat(call: OnnxCall, module: Any, values: Values) -> Any:
     axis = call.option("axis", 0) % (len(call.result) - call.extra) + call.extra
     batch, like = call.batch[call.node.outputs[0]], next(values[name] for name in call.node.inputs if name in values)
-    if axis == batch:
-        raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
+    _apart(call, axis, call.node.outputs[0])
     return torch.cat([_beside(call.operand(values, number), like, batch, call.extra)
                       for number in range(len(call.node.inputs))], axis)
 
@@ -207,8 +204,7 @@ def _pad(call: OnnxCall, module: Any, values: Values) -> Any:
     for axis, before, behind in zip(axes, given[:len(axes)], given[len(axes):], strict=True):
         if not before and not behind:
             continue
-        if axis == call.batch[call.node.inputs[0]]:
-            raise call.node.refused(f"it must leave the batch, axis {axis}, whole; name another axis")
+        _apart(call, axis)
         if mode != "constant":
             taken = np.pad(np.arange(x.shape[axis]), (before, behind), mode=mode)
             x = x.index_select(axis, torch.tensor(taken, device=x.device))

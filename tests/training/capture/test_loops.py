@@ -39,6 +39,8 @@ LOOPS = {
         "lstm", "linear"]),
     "head in the loop": (lambda m, x: torch.stack(lstm(m, x, then=lambda h: torch.tanh(m.fc(h))), 1), {
         "cell": nn.LSTMCell(3, 4)}, ["lstm", "linear", "activation"]),
+    "any activation in the loop": (lambda m, x: torch.stack(lstm(m, x, then=lambda h: F.elu(m.mish(m.fc(h)))), 1), {
+        "cell": nn.LSTMCell(3, 4), "mish": nn.Mish()}, ["lstm", "linear", "activation", "activation"]),
     "layer in front in the loop": (lambda m, x: lstm(m, x, lambda x: F.relu(m.before(x)))[-1], {
         "cell": nn.LSTMCell(6, 4), "before": nn.Linear(3, 6)}, ["linear", "lstm"]),
     "two cells": (lambda m, x: m.fc(stacked(m, x)), {"cell": nn.GRUCell(3, 4), "other": nn.GRUCell(4, 4)}, [
