@@ -342,7 +342,7 @@ LINES = {
     "benchmarks": 10_140,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_530,
+    "tests": 55_575,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -34,7 +34,7 @@ def test_rows_of_a_cell_over_two_chips_are_those_of_one(rows):
     assert found.latency_spaced == pytest.approx(plan.timing.latency, abs=2), "two streams share a link: an estimate"
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("cell", [pytest.param("lstm", marks=pytest.mark.soak), "gru"])
 def test_layers_that_share_an_array_of_each_chip_are_those_of_one(cell, tmp_path):
     network = pair(cell)
     ways = shared(network, cluster(120, 120, latency=20), networks.rows(cell))

@@ -14,7 +14,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.over_time import OverTime
 from tests.hw.golden import network, recurrent
-from tests.hw.plan.shared.test_cost import stack
+from tests.hw.plan.shared.drawn_stacks import stack
 from tests.hw.played import step_cycles
 from tests.hw.simulate import run, transfers
 

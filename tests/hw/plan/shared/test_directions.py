@@ -9,7 +9,7 @@ from circulant.hw.top import Top
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from tests.hw import drawn_layers as layers
-from tests.hw.plan.shared.test_cost import play
+from tests.hw.plan.shared.drawn_stacks import play
 
 STEPS = 12
 

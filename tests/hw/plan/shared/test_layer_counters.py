@@ -13,7 +13,7 @@ from circulant.hw.array.schedules.split_rows import SplitShape
 from circulant.hw.top import Top
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
-from tests.hw.plan.shared.test_cost import assert_as_predicted, layer, plans_of, play
+from tests.hw.plan.shared.drawn_stacks import assert_as_predicted, layer, plans_of, play
 from tests.hw.session import Host
 
 KINDS = "lstm", "projected", "after", "before", "rnn"

@@ -5,7 +5,7 @@ import pytest
 from circulant.hw.plan.shared.play import Play, working
 from circulant.hw.plan.shared.replay import Replay
 from circulant.hw.planner import alternatives
-from tests.hw.plan.shared.test_cost import drawn_stack
+from tests.hw.plan.shared.drawn_stacks import drawn_stack
 
 
 @pytest.mark.parametrize("seed", [0, 4, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(5, 60))])
