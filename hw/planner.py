@@ -15,6 +15,7 @@ from circulant.hw.kinds.registry import KINDS
 from circulant.hw.plan.latency import leaving, reblocked
 from circulant.hw.plan.passes import Ladder, Rung, ladder, layer_multiplications, tiled
 from circulant.hw.plan.passing import latencies
+from circulant.hw.plan.shared.apart import apart_plans
 from circulant.hw.plan.shared.arrays import shared_plans
 from circulant.hw.plan.shared.candidates import Goal, least_shared
 from circulant.hw.plan.shared.groups import Group, paired, shareable
@@ -35,6 +36,8 @@ period."""
 EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
                      "an array for each group of layers with one block size and one width of twiddles, as lanes and "
                      "transforms have one")
+
+APART = "one array for the fully connected layers"
 
 def require_positive(name: str, value: object, why: str) -> None:
     """
@@ -138,7 +141,9 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         if objective != "auto":
             raise
         why = f"layers cannot share one: {str(refusal).partition(', but ')[2].partition('; ')[0]}"
-        return _within(network, [_each(network, own(), why)], latency, multipliers, objective)
+        each = _each(network, own(), why)
+        return _within(network, _with_apart(network, each, multipliers, Widths(
+            beats, levels, multipliers, product=True, limit=_limit(latency))), latency, multipliers, objective)
     found: list[Alternative] = []
     least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
     if least <= multipliers:
@@ -166,6 +171,24 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
              "latency": lambda each: (_late(each), each.period), "area": lambda each: (each.engines == EACH, 0)}
     best, *others = _within(network, sorted(found, key=order[objective]), latency, multipliers, objective)
     return [best if best.reason else replace(best, reason=_reason(best, others, objective, least)), *others]
+
+
+def _with_apart(network: Network, each: Alternative, multipliers: int, widths: Widths) -> list[Alternative]:
+    """An array for each layer, and one for the fully connected layers, the better first, where beats of several blocks
+    are tried, without which they wait for one another."""
+    own, sizes, found = _spaced(network, each), Sizes(network), list[tuple[tuple[float, ...], list[Plan]]]()
+    if max(widths.tried) == 1 or own == inf:
+        return [each]
+    for plans in apart_plans(network, each.plans, multipliers, levels=widths.levels, beats=max(widths.tried)):
+        late = latencies(network, plans, sizes(plans))["latency_spaced"]
+        found.append((widths.figures(max(plan.cycles for plan in plans), late), plans))
+    if not found:
+        return [each]
+    plans = joined_plans(network, min(found, key=lambda one: one[0])[1])
+    both = [replace(each, latency=int(own), reason=""), Alternative(
+        APART, plans, max(plan.cycles for plan in plans), int(_spaced(network, replace(each, plans=plans))))]
+    best, other = sorted(both, key=lambda one: widths.figures(one.period, one.latency))
+    return [replace(best, reason=_reason(best, [other], "auto", 0)), other]
 
 
 def _limit(latency: int) -> float:

@@ -57,6 +57,7 @@ class Sharing:
         pairs: numbers of the layers that are the forward direction of a bidirectional one; the backward one is behind.
         schedule: of the programs, or of those that it suits, see `circulant.hw.array.layer_programs.schedule_of`.
         own: the program of the one layer, which has the array to itself.
+        apart: whether other stages may lie between the layers, so that they are no chain: the period is an estimate.
     """
 
     layers: tuple[Simple, ...]
@@ -67,6 +68,7 @@ class Sharing:
     pairs: tuple[int, ...] = ()
     schedule: type[Program] = EitherFirst
     own: Program | None = None
+    apart: bool = False
 
     def __post_init__(self) -> None:
         if self.streams > 1 and self.schedule is not InputFirst and self.own is None:

@@ -14,6 +14,7 @@ from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.latency import kept_back, leaving_to
 from circulant.hw.plan.passes import Ladder, ladder
+from circulant.hw.plan.passing import early_blocks
 from circulant.hw.plan.stream_plan import stream_plan, without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, PROMPT, Queue, block, connect
 from circulant.hw.unit import Site, WithoutImages, unit
@@ -156,6 +157,11 @@ def _moves(layer: Taps, comes: list[int], k: int, wanted: int) -> list[int]:
 @leaving_to.register
 def _(layer: Taps, plan: StreamPlan, comes: list[int], k: int, wanted: int) -> list[int]:
     return [cycle + TapsLayer.latency for cycle in _moves(layer, comes, k, wanted)]
+
+
+@early_blocks.register
+def _(layer: Taps, wanted: int) -> int:
+    return (layer.taps - 1) * (layer.width // wanted) if _suits(layer, wanted) else 0
 
 
 @kept_back.register

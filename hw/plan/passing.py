@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from functools import singledispatch
 from math import ceil
 
-from circulant.hw.array.plans import Plan, streams_of, wanted
+from circulant.hw.array.plans import LayerPlan, Plan, Sharing, sharings, streams_of, wanted
 from circulant.hw.plan.latency import held_up, kept_back, leaving_to, sample_latencies
+from circulant.hw.plan.shared.cost import results_together
 from circulant.sim.design import Latencies
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import HELD, INPUT
 from circulant.sim.shape.kinds import unknown
 
-__all__ = ["Cycles", "Passing", "depths", "forked", "in_turn", "joined", "latencies", "passing"]
+__all__ = ["Cycles", "Passing", "depths", "early_blocks", "forked", "in_turn", "joined", "latencies", "passing"]
 
 Cycles = list[int]
+
+EARLY = 64
+"""Cycles, and those of the products, that older taps come before a sample."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Passing:
 def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Latencies:
     """Both latencies of a sample, as `circulant.hw.plan.latency.sample_latencies`, also where branches part; those of
     several inputs or outputs are not planned."""
-    if network.many or network.arrangement.chain:
+    apart = any(each.apart for each in sharings(plans))
+    if network.many or (network.arrangement.chain and not apart):
         return sample_latencies(network, plans, blocks)
     found = passing(network, plans, blocks)
     readers = network.arrangement.readers(INPUT)
@@ -49,8 +54,9 @@ def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[in
     spaced = None if found is None else found[-1].leaves[-1] - max(
         kept_back(network.stages[at], found[at].comes[0], k, wanted(network.arrangement, at, plans))
         if blocks[at][0] == k else 0 for at in readers)
-    stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out.
-    return {"latency_spaced": spaced, "latency_contiguous": spaced if stepwise else None}
+    stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out,
+    early = apart and any(stage.kind == "taps" for stage in network.stages)  # but products of older taps may be.
+    return {"latency_spaced": spaced, "latency_contiguous": spaced if stepwise and not early else None}
 
 
 def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]],
@@ -66,6 +72,44 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
     if streams_of(plans) > 1 or any(each.flow.grid is not None for each in network.inputs) or any(arranged.late) or any(
             stage.kind in HELD for stage in arranged.each):
         return None
+    known = dict[int, Cycles]()
+    own = next((each for each in sharings(plans) if each.apart), None)
+    while True:  # Until layers that share an array give what they are given time for: each round is right for longer.
+        found = _passing(network, plans, blocks, given or {}, known)
+        if own is None or found is None:
+            return found
+        members = [n for n, plan in enumerate(plans) if isinstance(plan, LayerPlan) and plan.sharing is own]
+        left = dict(zip(members, results_together(own, _coming(network, plans, found, members, own)), strict=True))
+        if left == known:
+            return found
+        known = left
+
+
+def _coming(network: Network, plans: Sequence[Plan], found: Sequence[Passing], members: Sequence[int],
+            own: Sharing) -> list[Cycles]:
+    """The cycles in which blocks come to layers that share an array: of older taps long before the sample, and those of
+    the next sample as soon as they can."""
+    comes: list[Cycles] = []
+    begin = min(found[at].comes[0][-1] for at in members) - EARLY - sum(
+        program.cycles * program.shape.fold + len(found[at].comes[0])
+        for at, program in zip(members, own.programs, strict=True))
+    for at in members:
+        each, source, arranged = found[at].comes[0], network.arrangement.sources[at][0], network.arrangement
+        older = early_blocks(network.stages[source], wanted(arranged, source, plans)) if source > INPUT else 0
+        comes.append([*range(begin, begin + older), *each[older:], *range(each[-1] + 1, each[-1] + 1 + older)])
+    return comes
+
+
+@singledispatch
+def early_blocks(layer: object, wanted: int) -> int:
+    """The blocks of a vector that leave a stage before it comes; ``wanted``: see `leaving_to`."""
+    return 0
+
+
+def _passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]],
+             given: Mapping[str, Cycles], known: Mapping[int, Cycles]) -> list[Passing] | None:
+    """As `passing`, with the cycles in which blocks leave some layers ``known``."""
+    arranged = network.arrangement
     comes: list[list[Cycles]] = [[[] for _ in sources] for sources in arranged.sources]
 
     def give(at: int, leaves: Cycles, size: int, k: int) -> None:
@@ -77,12 +121,12 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
 
     for n, each in enumerate(network.inputs):
         k = min(blocks[reader][0] for reader in arranged.readers(INPUT - n))
-        comes_in = (given or {}).get(each.name, list(range(1 - -(-each.flow.size // k), 1)))
+        comes_in = given.get(each.name, list(range(1 - -(-each.flow.size // k), 1)))
         give(INPUT - n, comes_in, each.flow.size, k)
     found: list[Passing] = []
     leaves: Cycles | None
     for at, (layer, plan, (k, gives)) in enumerate(zip(network.stages, plans, blocks, strict=True)):
-        turns, begins, leaves = list[int](), list[int](), leaving_to(
+        turns, begins, leaves = list[int](), list[int](), known.get(at) or leaving_to(
             layer, plan, comes[at][0], k, wanted(arranged, at, plans))
         if len(comes[at]) > 1:
             turns, begins, more = joined(layer, comes[at], k)

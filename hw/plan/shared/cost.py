@@ -13,11 +13,12 @@ from math import inf
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import MAIN
 from circulant.hw.plan.shared.events import Events, merged
-from circulant.hw.plan.shared.play import Play, working
+from circulant.hw.plan.shared.layer_counters import SharedLayer
+from circulant.hw.plan.shared.play import Array, Play, working
 from circulant.hw.plan.shared.replay import Replay
 
 __all__ = ["RANKED", "Cost", "arriving_results", "end_latency", "least_period", "loop_latency", "period", "periods",
-           "sample_issues", "sample_results", "shared_cost", "steady_step", "taken_steps"]
+           "results_together", "sample_issues", "sample_results", "shared_cost", "steady_step", "taken_steps"]
 
 LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
 """Steps that are played for a period at the least; cycles at the most of a candidate, and of what is chosen."""
@@ -196,6 +197,26 @@ def arriving_results(own: Sharing, comes: Sequence[int]) -> list[int]:
         at += accepts
         if leaves:
             found.append(start + play.cycle - 1)
+    return found
+
+
+def results_together(sharing: Sharing, comes: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Cycles in which the blocks of a result leave each of the layers that are ``apart``, as those of its input come in
+    these, behind which those of the next vector may follow; nothing else is under way."""
+    layers = [SharedLayer(layer, program, 0) for layer, program in zip(sharing.layers, sharing.programs, strict=True)]
+    array, cycle = Array(sharing, layers), min(each[0] for each in comes) - IDLE
+    taken, found = [0] * len(layers), [list[int]() for _ in layers]
+    while any(len(each) < layer.blocks for each, layer in zip(found, layers, strict=True)):
+        for n, layer in enumerate(layers):
+            layer.accepts = layer.takes and taken[n] < len(comes[n]) and comes[n][taken[n]] <= cycle
+            layer.leaves = layer.offers
+            taken[n] += layer.accepts
+            if layer.leaves:
+                found[n].append(cycle)
+        granted, free = array.grant()
+        for layer in layers:
+            layer.edge(cycle, granted is layer, free)
+        cycle += 1
     return found
 
 
