@@ -8,7 +8,7 @@ import pytest
 from benchmarks.families import _Family
 from benchmarks.rnn import layer
 from circulant.hw import generate
-from circulant.hw.array.plans import LayerPlan
+from circulant.hw.array.plans import LayerPlan, sharings
 from circulant.hw.beats import AUTO
 from circulant.hw.plan.passing import latencies
 from circulant.hw.planner import plan
@@ -74,8 +74,11 @@ def test_a_sample_takes_what_is_planned(case, monkeypatch):
     form = found.input_format
     count = 3 if found.sequence else 1
     x = np.random.default_rng(1).integers(form.lo, form.hi + 1, (count, found.flow.size))
-    assert test_latency.closed_loop(top, found, x) == [late["latency_spaced"]] * count
-    assert test_latency.closed_loop(Top(found, plans), found, x, pause=False) == [late["latency_contiguous"]] * count
+    apart = any(each.apart for each in sharings(plans))  # Then older taps come first behind a reset.
+    assert test_latency.closed_loop(top, found, x)[apart:] == [late["latency_spaced"]] * (count - apart)
+    if not apart:
+        given = test_latency.closed_loop(Top(found, plans), found, x, pause=False)
+        assert given == [late["latency_contiguous"]] * count
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,0 +1,52 @@
+"""One array for fully connected layers between which others lie: results are golden's, and samples take what is planned
+for them."""
+import numpy as np
+import pytest
+
+from circulant.hw.array.plans import sharings
+from circulant.hw.plan.passing import latencies
+from circulant.hw.plan.shared.apart import apart_plans
+from circulant.hw.planner import plan
+from circulant.hw.top import Top
+from tests.hw.golden import blocks
+from tests.hw.plan import test_latency
+from tests.hw.simulate import stream
+from tests.hw.test_beats import network
+from tests.hw.test_top import Beats
+
+NETWORKS = {"tcn": lambda: network("tcn", 16), "causal": lambda: network("causal", 16, 3, inputs=16),
+            "wavenet": lambda: network("wavenet", 16, 2)}
+
+
+def made(name):
+    found = NETWORKS[name]()
+    each = plan(found, 300, levels=6)
+    return found, list(apart_plans(found, each, 300, levels=6, beats=8))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_sample_takes_what_is_planned_and_results_are_those_of_golden(name, monkeypatch):
+    monkeypatch.setattr(test_latency, "SILENCE", 600)
+    found, ways = made(name)
+    plans = ways[0]
+    sharing, = sharings(plans)
+    assert sharing.apart and len(sharing.layers) > 2 and sharing.shape.gives > 1
+    assert sum(each.multipliers for each in plans) <= 300
+    top, form = Top(found, plans), found.input_format
+    late = latencies(found, plans, top.blocks)
+    x = np.random.default_rng(1).integers(form.lo, form.hi + 1, (3, found.flow.size))
+    _, *others = test_latency.closed_loop(top, found, x)  # Behind a reset products with older taps come first.
+    assert others == [late["latency_spaced"]] * 2 and late["latency_contiguous"] is None
+
+    dut = Beats(found, 0, plans)
+    x = np.random.default_rng(2).integers(form.lo, form.hi + 1, (3, 4, found.flow.size))
+    wanted = blocks([np.atleast_2d(found.run_integers(each[None])[0]) for each in x], dut.top.output_block)
+    assert stream(dut, blocks(list(x), dut.top.input_block), stall_i=0.3, stall_o=0.3, quiet=700) == wanted
+
+
+def test_the_best_estimate_comes_first_and_a_single_layer_has_none():
+    found, ways = made("tcn")
+    late = [latencies(found, plans, Top(found, plans).blocks)["latency_spaced"] for plans in ways]
+    assert late[0] <= 1.1 * min(late)
+    alone = network("perceptron", 1, 16, inputs=16)
+    assert not list(apart_plans(alone, plan(alone, 300, levels=6), 300, levels=6, beats=8))
