@@ -17,7 +17,6 @@ from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
 from circulant.sim.kinds.linear import Linear
-from circulant.sim.kinds.taps import Taps
 
 __all__ = ["apart_plans"]
 
@@ -36,7 +35,7 @@ def apart_plans(network: Network, plans: Sequence[Plan], multipliers: int, *, le
     """
     work, members = Counter[tuple[int, int]](), dict[int, Linear]()
     for n, (layer, plan) in enumerate(zip(network.stages, plans, strict=True)):
-        if isinstance(layer, Linear) and isinstance(plan, LayerPlan) and layer.product.block_size > 1:
+        if layer.kind == "linear" and isinstance(plan, LayerPlan) and layer.product.block_size > 1:
             members[n] = layer
             work[_blocks(layer)] += layer.product.multiplications
     members = {n: layer for n, layer in members.items() if _blocks(layer) == work.most_common(1)[0][0]}
@@ -71,15 +70,15 @@ def apart_plans(network: Network, plans: Sequence[Plan], multipliers: int, *, le
 
 
 def _blocks(layer: Linear) -> tuple[int, int]:
-    """What layers that share an array have in common."""
+    """The block size and twiddle bits, which layers that share an array have in common."""
     return layer.product.block_size, layer.product.twiddle_bits
 
 
 def _newest(network: Network, at: int, layer: Linear) -> int:
     """The blocks of the newest tap that come to a layer, or of its whole input."""
-    source = network.arrangement.sources[at][0]
-    before, k = network.stages[source] if source > INPUT else None, layer.product.block_size
-    return before.width // k if isinstance(before, Taps) and not before.width % k else -(-layer.inputs // k)
+    source, k = network.arrangement.sources[at][0], layer.product.block_size
+    newest = layer.inputs // getattr(network.stages[source], "taps", 1) if source > INPUT else layer.inputs
+    return -(-(layer.inputs if newest % k else newest) // k)
 
 
 def _taking(shape: ArrayShape, newest: Sequence[int]) -> ArrayShape:

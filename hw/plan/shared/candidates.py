@@ -103,7 +103,7 @@ def candidates(group: Group, levels: int, beats: int = 1) -> Iterator[Candidate]
         beats: blocks at the most that a layer alone may give at once, or layers without a state take and give.
     """
     layers, k = group.layers, group.k
-    stateless = [layer for layer in layers if isinstance(layer, Linear)]
+    stateless = [cast("Linear", layer) for layer in layers if not cells_of(layer)]
     beats = beats if group.streams == 1 and len(layers) in (1, len(stateless)) else 1
     each = [matrices_of(layer) for layer in layers]
     element = sum(map(element_multiplications, layers))

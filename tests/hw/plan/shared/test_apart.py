@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.plans import sharings
+from circulant.hw.beats import Sizes
 from circulant.hw.plan.passing import latencies
 from circulant.hw.plan.shared.apart import apart_plans
 from circulant.hw.planner import plan
@@ -46,7 +47,8 @@ def test_a_sample_takes_what_is_planned_and_results_are_those_of_golden(name, mo
 
 def test_the_best_estimate_comes_first_and_a_single_layer_has_none():
     found, ways = made("tcn")
-    late = [latencies(found, plans, Top(found, plans).blocks)["latency_spaced"] for plans in ways]
+    sizes = Sizes(found)
+    late = [latencies(found, plans, sizes(plans))["latency_spaced"] for plans in ways]
     assert late[0] <= 1.1 * min(late)
     alone = network("perceptron", 1, 16, inputs=16)
     assert not list(apart_plans(alone, plan(alone, 300, levels=6), 300, levels=6, beats=8))
