@@ -18,10 +18,11 @@ hypothesis.settings.register_profile("soak", max_examples=1000, deadline=None)
 COMPILED = ("c", "objects", "verilator")
 """Stores of the cache whose keys are hashes of all that was compiled, so that they serve later runs as well."""
 
-DEAREST = ("test_end_to_end.py", "sim/cosim/test_verification.py", "circulant/test_readme.py", "test_zoo.py",
-           "test_lengths.py", "test_docs.py", "training/loop/test_trainer.py", "hw/kinds/test_recurrent.py",
-           "circulant/test_project.py", "test_bidirectional.py", "hw/test_resources.py", "hw/bus/test_bus_top.py",
-           "circulant/sweep/test_cells.py", "test_reload.py", "hw/kinds/test_elementwise.py",
+DEAREST = ("hw/chips/test_folders.py", "test_end_to_end.py", "sim/cosim/test_verification.py", "test_zoo.py",
+           "circulant/test_readme.py", "test_lengths.py", "test_docs.py", "training/loop/test_trainer.py",
+           "hw/kinds/test_recurrent.py", "circulant/test_project.py", "test_bidirectional.py",
+           "hw/test_resources.py", "hw/bus/test_bus_top.py", "circulant/sweep/test_cells.py",
+           "test_reload.py", "hw/kinds/test_elementwise.py",
            "hw/kinds/test_linear.py", "test_four_state.py", "circulant/sweep/test_cluster.py", "hw/test_planner.py",
            "training/loop/test_communication.py")
 """Files that take most processor time, which come first: a worker takes whole files, and one would end alone."""
