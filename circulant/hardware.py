@@ -103,7 +103,8 @@ class Hardware(Table):
                          "one for all, for the lowest latency; area: one with the shortest step, for few "
                          "multipliers", choices=("auto", "throughput", "latency", "area"))
     levels: int = key(4, "largest number of logic levels between two registers of recurrent and fully connected "
-                      "layers; more levels shorten a step and slow the clock, see synthesis.md", low=4, high=12)
+                      "layers and norms; more levels shorten a step and slow the clock, see synthesis.md", low=4,
+                      high=12)
     beat_blocks: int = key(1, "most blocks that streams and ports carry in a cycle, a power of two: more shorten "
                            "period and latency of wide fully connected layers and of cells",
                            low=1, high=16, zero="the best of them")

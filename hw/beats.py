@@ -329,7 +329,7 @@ def _widest(layer: Stage, plan: ValuesPlan, coming: _Coming, spare: int) -> Plan
 
 def _wider(layer: Stage, plan: ValuesPlan, spare: int) -> list[Plan]:
     """The plan of a layer that takes some values a cycle, and those for ``spare`` multipliers that take more."""
-    rungs = [rung[0] for rung in ladder(layer, streams=1, count=1).rungs]
+    rungs = [rung[0] for rung in ladder(layer, streams=1, count=1, levels=plan.levels).rungs]
     return [plan, *(each for each in rungs if each.multipliers <= spare and each.cycles <= plan.cycles)]
 
 

@@ -31,7 +31,9 @@ def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: in
     Raises:
         Refusal: as `circulant.hw.planner.plan`.
     """
-    key = tuple(map(_sizes, network.stages)), multipliers, streams, levels, objective, reloadable, beat_blocks, latency
+    arranged = network.arrangement
+    key = (tuple(map(_sizes, network.stages)), tuple(map(tuple, arranged.sources)), tuple(arranged.come), multipliers,
+           streams, levels, objective, reloadable, beat_blocks, latency)
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels, objective=objective,
                            reloadable=reloadable, beat_blocks=beat_blocks, latency=latency)
@@ -50,7 +52,7 @@ def _bound(plan: Any, layer: GoldenLayer) -> Any:
 def _sizes(layer: GoldenLayer) -> Any:
     if parts := within(layer):
         return getattr(layer, "grid", None), len(getattr(layer, "body", ())), tuple(map(_sizes, parts))
-    return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
+    return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""), getattr(layer, "mode", ""),
             getattr(layer, "peephole", None) is not None,
             getattr(layer, "grid", None), getattr(layer, "window", None),
             getattr(layer, "order", ""), getattr(layer, "rows", False), _straight(getattr(layer, "table", None)),

@@ -95,7 +95,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
     Parameters:
         streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
             every step of an LSTM overlaps with those of others.
-        levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
+        levels: of logic between two registers of recurrent and fully connected layers and norms, see docs/synthesis.md.
         objective: one of `OBJECTIVES`.
         reloadable: whether weights are exchanged, see `Sharing`.
         beat_blocks: blocks of a beat at the most, one of `circulant.hw.beats.BEATS`, or `circulant.hw.beats.AUTO`.

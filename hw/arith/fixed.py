@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 from amaranth.hdl import Const, Mux, Shape, Value, ValueCastable, signed
 
-__all__ = ["constant_product", "halves", "requantize", "round_shift", "saturate"]
+__all__ = ["constant_product", "digits", "halves", "requantize", "round_shift", "saturate"]
 
 
 def round_shift(x: Value, s: int) -> Value:
@@ -31,7 +31,7 @@ def constant_product(x: Value | ValueCastable, constant: int) -> Value:
     """x · constant as shifts and additions, one for each non-zero digit of the constant in canonical signed digits."""
     x = Value.cast(x)
     total: Value = Const(0, signed(1))
-    for digit, place in sorted(_digits(constant), reverse=True):  # What is added first needs no negation.
+    for digit, place in sorted(digits(constant), reverse=True):  # What is added first needs no negation.
         total = total + (x << place) if digit == 1 else total - (x << place)
     width = Shape.cast(x.shape()).width + abs(constant).bit_length()
     return total[:width].as_signed() if len(total) > width else total
@@ -39,13 +39,13 @@ def constant_product(x: Value | ValueCastable, constant: int) -> Value:
 
 def halves(constant: int) -> tuple[int, int]:
     """Two numbers whose sum is the constant, with half of its canonical signed digits each, the lower ones first."""
-    digits = list(_digits(constant))
-    middle = (len(digits) + 1) // 2
-    low, high = (sum(digit << place for digit, place in part) for part in (digits[:middle], digits[middle:]))
+    each = list(digits(constant))
+    middle = (len(each) + 1) // 2
+    low, high = (sum(digit << place for digit, place in part) for part in (each[:middle], each[middle:]))
     return low, high
 
 
-def _digits(constant: int) -> Iterator[tuple[int, int]]:
+def digits(constant: int) -> Iterator[tuple[int, int]]:
     """(±1, place) of the canonical signed digits, from the lowest one on."""
     sign, rest, place = 1 if constant > 0 else -1, abs(constant), 0
     while rest:

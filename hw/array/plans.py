@@ -10,6 +10,7 @@ from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.array.schedules.either_first import EitherFirst
 from circulant.hw.array.schedules.input_first import InputFirst
 from circulant.hw.array.schedules.merged import placed
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.stages import Stage, Stages
 from circulant.sim.kinds.cell import RecurrentLayer
 from circulant.sim.kinds.linear import Linear
@@ -296,12 +297,14 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class ValuesPlan:
-    """A layer that takes some values in a cycle: how many, the cycles of an image or vector, multipliers."""
+    """A layer that takes some values in a cycle: how many, the cycles of an image or vector, multipliers, and levels of
+    logic between two registers."""
 
     elements: int
     cycles: int
     multipliers: int
     streams: int = 1
+    levels: int = LEVELS
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def ladder(layer: Stage, *, streams: int, count: int, levels: int = LEVELS) -> L
     Parameters:
         streams: sequences that are interleaved.
         count: vectors or pixels that come for a vector or an image.
-        levels: of logic between two registers of recurrent and fully connected layers.
+        levels: of logic between two registers of recurrent and fully connected layers and norms.
 
     Raises:
         Refusal: when the hardware has no unit for the kind, or none for several streams.

@@ -11,7 +11,8 @@ from amaranth.utils import ceil_log2
 from circulant.hw.emit.target import Platform
 
 __all__ = ["LEVELS", "MOST_LEVELS", "PROMPT", "QUEUE", "Bundle", "Lives", "Queue", "Registers", "block", "connect",
-           "delay", "element", "past", "per_matrix", "registers", "steps", "tree", "update", "when"]
+           "delay", "difference", "difference_steps", "element", "past", "per_matrix", "registers", "steps",
+           "tree", "update", "when"]
 
 
 V = TypeVar("V", bound=ValueLike)
@@ -155,6 +156,22 @@ def tree(m: Module, level: Sequence[Value], *, name: str, join: Callable[[Value,
                       enable=lives.at(behind) if lives and kept else None) for n, pair in enumerate(pairs)]
         behind += kept
     return level[0]
+
+
+def difference_steps(plus: int, minus: int) -> int:
+    """Steps of the `difference` of so many values and so many."""
+    return max(ceil_log2(plus), ceil_log2(max(1, minus))) + (minus > 0)
+
+
+def difference(m: Module, plus: Sequence[Value], minus: Sequence[Value], *, name: str, levels: int = LEVELS,
+               more: int = 0) -> Value:
+    """The sum of some values without that of others, two trees side by side; ``more`` as of `tree`."""
+    count = difference_steps(len(plus), len(minus))
+    if not minus:
+        return tree(m, plus, name=name, levels=levels, count=count, more=more)
+    high, low = (tree(m, values, name=f"{name}_{sign}", levels=levels, count=count - 1, more=more + 1)
+                 for values, sign in ((plus, "plus"), (minus, "minus")))
+    return when(m, high - low, signed(len(high - low)), kept=more % steps(levels) == 0, name=name)
 
 
 class Registers:

@@ -6,12 +6,15 @@ from circulant.hw import known_plans
 from circulant.hw.array.plans import sharings
 from circulant.hw.planner import plan
 from circulant.hw.resources import parts
+from circulant.sim.kinds.add import FloatAdd
 from circulant.sim.kinds.conv import FloatConv
 from circulant.sim.kinds.flatten import FloatFlatten
 from circulant.sim.kinds.linear import FloatLinear
+from circulant.sim.kinds.norm import FloatNorm
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
-from circulant.sim.shape.window import Window
+from circulant.sim.shape.graph import Input, Node
+from circulant.sim.shape.window import Flow, Window
 from tests.hw.golden import network
 from tests.sim import samples
 
@@ -61,6 +64,21 @@ def test_plans_that_are_kept_are_those_of_the_branches_of_a_sum_and_of_the_order
         kept, own = kept_plans(made, 100), plan(made, 100)
         assert [(each.cycles, each.multipliers) for each in kept] == [(each.cycles, each.multipliers) for each in own]
     assert len({tuple(map(known_plans._sizes, made.stages)) for made in networks}) == 3
+
+
+def test_plans_that_are_kept_are_those_of_the_mode_of_a_norm_and_of_the_sources_of_a_sum():
+    x = np.random.default_rng(0).normal(0, 1, (4, 8))
+    norms = [quantize(float_model.Model.chain("n", 8, True, (FloatNorm("norm", 8, mode, np.ones(8), np.zeros(8)),)),
+                      x[:, None]) for mode in ("layer", "rms")]
+    for made in norms:
+        assert kept_plans(made, 30) == plan(made, 30)
+    nodes = [Node(FloatLinear(name, 8, 8, np.ones((2, 2, 4)) / 9, np.zeros(8)), (source,))
+             for name, source in (("a", "x"), ("b", "a"), ("c", "b"))]
+    sums = [quantize(float_model.Model("s", (Input("x", Flow(8, sequence=True)),), (
+        *nodes, Node(FloatAdd("sum", 8), ("c", other))), ("sum",)), x[:, None]) for other in ("x", "b")]
+    for made in sums:
+        kept = known_plans.plans_of(made, 120, beat_blocks=0)
+        assert [each.cycles for each in kept] == [each.cycles for each in plan(made, 120, beat_blocks=0)]
 
 
 def test_kept_plans_of_convolutions_are_of_the_network_that_asks():

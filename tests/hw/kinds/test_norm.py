@@ -16,7 +16,7 @@ SHAPES = [(6, 2), (7, 4), (1, 1), (16, 4), (5, 1), (9, 16)]
 """Values of a vector, and of a block."""
 
 
-def made(inputs, elements, mode, **formats):
+def made(inputs, elements, mode, levels=4, **formats):
     forms = {"factor": Format(8, 6), "normal": Format(11, 8), "input_format": Format(9, 4),
              "output_format": Format(9, 5)} | formats
     layer = Norm("norm", inputs, mode, numbers(forms["factor"], inputs),
@@ -25,7 +25,8 @@ def made(inputs, elements, mode, **formats):
     x[3] = 0
     x[7:12] >>= np.arange(2, 7)[:, None]
     xs = [x[:3], x[3:4], x[4:]]
-    return layer, NormLayer(layer, elements=elements), blocks(xs, elements), blocks(map(layer, xs), elements)
+    dut = NormLayer(layer, elements=elements, levels=levels)
+    return layer, dut, blocks(xs, elements), blocks(map(layer, xs), elements)
 
 
 @pytest.mark.parametrize("mode", ["layer", "rms"])
@@ -45,14 +46,25 @@ def test_other_formats_equal_golden(formats):
         assert stream(dut, given, count=len(wanted)) == wanted
 
 
-@pytest.mark.parametrize(("inputs", "elements"), SHAPES)
-def test_a_block_is_taken_in_each_cycle_and_leaves_when_it_is_planned(inputs, elements):
-    layer, dut, given, wanted = made(inputs, elements, "layer")
+@pytest.mark.parametrize("mode", ["layer", "rms"])
+@pytest.mark.parametrize(("inputs", "elements", "levels"), [
+    *((*shape, 4) for shape in SHAPES), (7, 4, 6), (16, 4, 6), (23, 8, 6), (23, 8, 9), (6, 2, 12)])
+def test_a_block_is_taken_in_each_cycle_and_leaves_when_it_is_planned(inputs, elements, levels, mode):
+    layer, dut, given, wanted = made(inputs, elements, mode, levels)
     came, went = cycles(dut, given, count=len(wanted))
+    assert stream(dut, given, count=len(wanted)) == wanted
     assert np.diff(came).tolist() == [1] * (len(came) - 1)
-    each, plan = -(-inputs // elements), ValuesPlan(elements, 1, 0)
+    each, plan = -(-inputs // elements), ValuesPlan(elements, 1, 0, levels=levels)
     for n in range(30):
         assert went[n * each:(n + 1) * each] == leaving(layer, plan, came[n * each:(n + 1) * each], elements)
+
+
+@pytest.mark.parametrize(("mode", "latencies"), [("layer", [22, 19, 17, 17]), ("rms", [21, 17, 15, 15])])
+def test_more_levels_of_logic_take_fewer_cycles(mode, latencies):
+    with unelaborated():
+        layer = made(16, 4, mode)[0]
+        plans = [ladder(layer, streams=1, count=1, levels=levels).rungs[0][0] for levels in (4, 6, 9, 12)]
+    assert [leaving(layer, plan, [0], plan.elements)[0] for plan in plans] == latencies
 
 
 def test_a_reset_forgets():
