@@ -141,8 +141,16 @@ class SharedLayer:
 
     @property
     def sizes(self) -> list[int]:
-        """Events of a step, of each kind of them."""
-        issues = [len(each) * self._fold for each in self._issues[0]]
+        """Events of a step, of each kind of them.
+
+        Raises:
+            ValueError: when a command issues more where it follows than where it leads, so that no step has its share.
+        """
+        behind, ahead = ([len(each) * self._fold for each in issues] for issues in self._issues)
+        if behind != ahead:
+            raise ValueError(f"Events of a step must be of commands that issue as much first as behind, not {ahead} and "
+                             f"{behind}")
+        issues = behind
         return [*issues, self._hidden_blocks, self._sizes[1], self.blocks]
 
     def state(self) -> tuple[object, ...]:

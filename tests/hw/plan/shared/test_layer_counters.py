@@ -10,6 +10,7 @@ from circulant.hw.array.plans import with_ports
 from circulant.hw.array.program import AHEAD, ArrayShape
 from circulant.hw.array.schedules.adjacent import Adjacent
 from circulant.hw.array.schedules.split_rows import SplitShape
+from circulant.hw.plan.shared.cost import steady_step
 from circulant.hw.top import Top
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
@@ -48,6 +49,15 @@ def assert_adjacent(network, plans, seed):
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(40) if seed != 1)])
 def test_adjacent_vectors_give_what_golden_gives_in_the_predicted_cycles(seed):
     assert_adjacent(*adjacent(seed), seed)
+
+
+def test_adjacent_vectors_have_no_events_of_a_step():
+    network, plans = adjacent(1)
+    own = plans[0].sharing
+    (program, *_) = replace(own, schedule=Adjacent).programs
+    with pytest.raises(ValueError, match=r"^Events of a step must be of commands that issue as much first as behind, "
+                                         r"not \[\d+, \d+, \d+\] and \[\d+, \d+, \d+\]$"):
+        steady_step(replace(own, layers=own.layers[:1], spacings=own.spacings[:1], own=program), plans[0].elements)
 
 
 ONE_COMMAND = {"lstm": (2, 5), "projected": (3, 5), "after": (1, 6), "before": (2, 5), "rnn": (1, 7)}
