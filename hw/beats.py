@@ -95,7 +95,6 @@ def allowed_beats(network: Network, blocks: int, *, streams: int, reloadable: bo
     stack = len(connected) > 1 and any(map(cells_of, network.stages))
     why = next((reason for reason, found in (
         (f"objective {objective!r} gives all layers one array", stack and objective in ("latency", "area")),
-        ("a reloadable design begins a vector when it is whole", reloadable),
         (f"{streams} streams are interleaved", streams > 1),
         (f"network {network.name!r} takes images", any(each.flow.grid is not None for each in network.inputs)),
         (f"network {network.name!r} has no fully connected layer and no cell", not connected)) if found), "")

@@ -43,7 +43,7 @@ def writes_for(folder: str | Path, network: Network, other: Network, *, multipli
     folder = Path(folder)
     manifest = read(folder)
     plans = plan(network, multipliers, streams=streams, levels=levels, objective=manifest["objective"], reloadable=True,
-                 latency=manifest.get("latency_asked", 0))
+                 latency=manifest.get("latency_asked", 0), beat_blocks=manifest.get("beat_blocks", 1))
     plans = with_protection(plans, manifest.get("protection", "none"))
     design = Design(network, plans, "", {}, manifest)
     texts = {name: text.encode() for name, text in images(network, design.plans).items()}

@@ -10,17 +10,23 @@ from benchmarks.rnn import layer
 from circulant.hw import generate
 from circulant.hw.array.plans import LayerPlan, sharings
 from circulant.hw.beats import AUTO
+from circulant.hw.design import Design
+from circulant.hw.plan.layer_plan import candidates
 from circulant.hw.plan.passing import latencies
 from circulant.hw.planner import plan
 from circulant.hw.top import Top
+from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input
 from circulant.sim.shape.window import Flow
+from tests.hw import drawn_layers
 from tests.hw.golden import blocks
 from tests.hw.plan import test_latency
+from tests.hw.session import Host
 from tests.hw.simulate import cycles, stream
+from tests.hw.test_reload_words import same
 from tests.hw.test_top import Beats
 
 
@@ -140,11 +146,41 @@ def test_more_blocks_shorten_period_and_latency():
     assert figures[2] <= figures[1] < figures[0] and figures[1][1] < figures[0][1]
 
 
+def reloaded(kind, seed):
+    """A cell and a fully connected layer, whose formats do not depend on the seed."""
+    projected = {"projection": 16} if kind == "lstm" else {}
+    made = getattr(drawn_layers, kind)(seed, k=4, inputs=8, hidden=24, **projected)
+    return Network.chain(kind, 8, True, (made, drawn_layers.linear(seed + 1, k=4, inputs=made.outputs, outputs=13)))
+
+
+@pytest.mark.parametrize(("kind", "beat_blocks"), [("gru", 4), ("lstm", 2)])
+def test_a_reloadable_design_takes_what_is_planned_and_other_weights_between_two_steps(kind, beat_blocks, monkeypatch):
+    monkeypatch.setattr(test_latency, "SILENCE", 600)
+    own, other = reloaded(kind, 3), reloaded(kind, 7)
+    plans = plan(own, 600, levels=6, objective="throughput", reloadable=True, beat_blocks=beat_blocks)
+    plans[0] = next(each for each in candidates(own.stages[0], 1, 6, beat_blocks) if each.shape.gives > 1)
+    assert plans[1].shape.gives > 1
+    x = np.random.default_rng(1).integers(-25000, 25000, (1, 5, 8))
+    late = latencies(own, plans, Top(own, plans).blocks)
+    for pause, name in ((True, "latency_spaced"), (False, "latency_contiguous")):
+        top = Top(own, plans, reloadable=True)
+        assert test_latency.closed_loop(top, own, x[0, :3], pause=pause) == [late[name]] * 3
+    config, host = top.config.map, Host(own, top, stall=0.3)
+    words = writes(Design(own, plans, "", {}, {"configuration": config.as_json()}), other)
+    first, state = own.resume(x[:, :3], own.initial(1))
+    host.vectors(x[0, :3], 3, False)
+    host.operations([*config.hold(), *config.save(), *config.load(words), *config.restore(state), *config.release()])
+    host.vectors(x[0, 3:], 2, [False, True])
+    got = host.play()
+    assert got[0].tolist() == first[0].tolist()
+    same(config.saved(got[1], state), state)
+    assert got[2].tolist() == other.resume(x[:, 3:], state)[0][0].tolist() != own.resume(x[:, 3:], state)[0][0].tolist()
+
+
 @pytest.mark.parametrize(("blocks", "options", "words"), [
     (3, {}, "hardware.beat_blocks must be 1, 2, 4, 8, 16, or 0 for the best of them, not 3; give a power of two"),
     (True, {}, "not True; give a power of two"),
     (2, {"objective": "area"}, "must be 1 or 0 where objective 'area' gives all layers one array, not 2; leave it out"),
-    (2, {"reloadable": True}, "where a reloadable design begins a vector when it is whole, not 2"),
     (2, {"streams": 2}, "where 2 streams are interleaved, not 2")])
 def test_what_has_no_wide_beats_is_refused(blocks, options, words):
     found = cell("gru", 8, 8, behind=(replace(layer("gru", 8, 8, 0, 4), name="behind"),))

@@ -146,11 +146,10 @@ class SharedLayer:
         Raises:
             ValueError: when a command issues more where it follows than where it leads, so that no step has its share.
         """
-        behind, ahead = ([len(each) * self._fold for each in issues] for issues in self._issues)
-        if behind != ahead:
-            raise ValueError(f"Events of a step must be of commands that issue as much first as behind, not {ahead} and "
-                             f"{behind}")
-        issues = behind
+        issues, first = ([len(each) * self._fold for each in sequences] for sequences in self._issues)
+        if issues != first:
+            raise ValueError("Events of a step must be of commands that issue as much first as behind, not "
+                             f"{first} and {issues}")
         return [*issues, self._hidden_blocks, self._sizes[1], self.blocks]
 
     def state(self) -> tuple[object, ...]:

@@ -52,7 +52,7 @@ def test_adjacent_vectors_give_what_golden_gives_in_the_predicted_cycles(seed):
 
 
 def test_adjacent_vectors_have_no_events_of_a_step():
-    network, plans = adjacent(1)
+    _, plans = adjacent(1)
     own = plans[0].sharing
     (program, *_) = replace(own, schedule=Adjacent).programs
     with pytest.raises(ValueError, match=r"^Events of a step must be of commands that issue as much first as behind, "
