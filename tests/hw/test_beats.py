@@ -161,10 +161,10 @@ def test_a_reloadable_design_takes_what_is_planned_and_other_weights_between_two
     plans[0] = next(each for each in candidates(own.stages[0], 1, 6, beat_blocks) if each.shape.gives > 1)
     assert plans[1].shape.gives > 1
     x = np.random.default_rng(1).integers(-25000, 25000, (1, 5, 8))
-    late = latencies(own, plans, Top(own, plans).blocks)
     for pause, name in ((True, "latency_spaced"), (False, "latency_contiguous")):
         top = Top(own, plans, reloadable=True)
-        assert test_latency.closed_loop(top, own, x[0, :3], pause=pause) == [late[name]] * 3
+        late = latencies(own, plans, top.blocks)[name]
+        assert test_latency.closed_loop(top, own, x[0, :3], pause=pause) == [late] * 3
     config, host = top.config.map, Host(own, top, stall=0.3)
     words = writes(Design(own, plans, "", {}, {"configuration": config.as_json()}), other)
     first, state = own.resume(x[:, :3], own.initial(1))
