@@ -337,12 +337,12 @@ LINES = {
     "circulant": 10_910,
     "training": 15_640,
     "sim": 18_065,
-    "hw": 26_650,
+    "hw": 26_795,
     "boards": 7_795,
     "benchmarks": 10_140,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_635,
+    "tests": 55_710,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
