@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.families import _Family
 from benchmarks.rnn import layer
-from circulant.hw import generate
+from circulant.hw import generate, writes
 from circulant.hw.array.plans import LayerPlan, sharings
 from circulant.hw.beats import AUTO
 from circulant.hw.design import Design
