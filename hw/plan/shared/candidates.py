@@ -140,7 +140,7 @@ def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArraySh
 
 
 def _busy(layer: Stage, k: int, elements: int, shape: ArrayShape) -> int:
-    """Cycles of the pointwise unit, or of blocks that come, or rows that leave."""
+    """Cycles of the pointwise unit, or of rows that leave and blocks that come, of dense layers one a column."""
     size = getattr(layer, "hidden", layer.outputs)
     return -(-size // k) * k // elements if cells_of(layer) else max(
-        -(-size // k // shape.gives), -(-layer.inputs // k // shape.takes))
+        -(-size // k // shape.gives), -(-layer.inputs // k // (shape.takes if k > 1 else shape.columns)))
