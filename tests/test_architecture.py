@@ -337,16 +337,16 @@ LINES = {
     "circulant": 10_910,
     "training": 15_640,
     "sim": 18_065,
-    "hw": 26_795,
+    "hw": 26_830,
     "boards": 7_795,
     "benchmarks": 10_140,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_710,
+    "tests": 55_730,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_130, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_165, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

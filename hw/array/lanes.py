@@ -7,7 +7,7 @@ spectra of C columns ─► operands ─┬─► row 0   ─► sums ─► cha
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,9 +29,14 @@ from circulant.hw.array.split_row import SplitRow, SumRow
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import Lives, delay, per_matrix, steps, when
+from circulant.hw.stream.pipeline import Lives, delay, per_matrix, steps, update, when
 
 __all__ = ["LaneArray", "array_images", "array_latency", "row_shape", "rows_for", "weight_image"]
+
+
+APART = 4
+"""Rows of a chain at the most that keep their sums until it fetches them, by a look-up table of six inputs for a bit;
+those of more rows are shifted from row to row, in registers beside the sums."""
 
 
 def row_shape(program: Program) -> MacRowShape:
@@ -115,6 +120,8 @@ class LaneArray(wiring.Component):
         self._program = program
         shape = program.shape
         self.row = row_shape(program)
+        self._alone = self.row.late and shape.slots == 1
+        self._apart = self._alone or (self.row.late and shape.fold == 1 and shape.slots <= APART)
         self._chains = [
             OutputPipeline(name=name, program=program, chain=c, sums=self.row.sums, config=config)
             for c in range(shape.chains)
@@ -141,13 +148,14 @@ class LaneArray(wiring.Component):
         rows = self._rows(m, platform)
         lives = Lives(m, self.issue.valid if gates_clocks(platform) else None, name="live")
         load = delay(m, self.issue.ends, self._summed, name="load", reset_less=False)
-        if gates_clocks(platform):
-            self._gate(m, rows, lives, load)
+        moves = self._moves(m, load) if gates_clocks(platform) else None
+        if moves is not None:
+            self._gate(m, rows, lives, moves)
         self._multiply(m, rows, operands, phase)
         self._accumulate(m, rows.all, load, phase)
         watch = Watch(m, platform, self._program.shape.protection)
         self._weights(m, rows, lives, watch)
-        self._drain(m, rows.all, load)
+        self._drain(m, rows.all, load, moves)
         watch.tell(self, *self._chains)
         return m
 
@@ -177,24 +185,26 @@ class LaneArray(wiring.Component):
         shared = shape.shared
         paired = [r for couple in couples for r in couple]
         single = [r for r in range(shape.rows) if r not in (*paired, *shared)]
+        summing = more | ({"apart": True} if self._apart else {})
         pairs = instances(m, platform, "pair", RowPair, len(couples), shape=row, forms=forms, **more) if forms else []
         splits = instances(m, platform, "split", SplitRow, len(shared) // 2, shape=row, head=program.parted_at,
                            **more) if shared else []
-        made = instances(m, platform, "row", MacRow, len(paired), shape=row, **more, given=True) if forms else []
-        made += instances(m, platform, "row" if not forms else "last", MacRow, len(single), shape=row, **more)
-        made += instances(m, platform, "sums", SumRow, len(shared), shape=row, **more) if shared else []
+        made = instances(m, platform, "row", MacRow, len(paired), shape=row, **summing, given=True) if forms else []
+        made += instances(m, platform, "row" if not forms else "last", MacRow, len(single), shape=row,
+                          **summing)
+        made += instances(m, platform, "sums", SumRow, len(shared), shape=row, **summing) if shared else []
         at = dict(zip([*paired, *single, *shared], made, strict=True))
         doubled: list[RowPair | SplitRow] = [*pairs, *splits]
         return _Rows([at[r] for r in range(shape.rows)], doubled,
                      {r: (doubled[n // 2], n % 2) for n, r in enumerate([*paired, *shared])})
 
-    def _gate(self, m: Module, rows: _Rows, lives: Lives, load: Value) -> None:
+    def _gate(self, m: Module, rows: _Rows, lives: Lives, moves: Value) -> None:
         """Tell all units when their registers count."""
-        live, moves = lives.at(_operands(self.row.levels)), self._moves(m, load)
+        live = lives.at(_operands(self.row.levels))
         for unit in rows.doubled:
             m.d.comb += unit.live.eq(live)
         for lanes in rows.all:
-            m.d.comb += [lanes.live.eq(live), lanes.moves.eq(moves)]
+            m.d.comb += [lanes.live.eq(live), *([] if self._apart else [lanes.moves.eq(moves)])]
 
     def _multiply(self, m: Module, rows: _Rows, operands: Signal, phase: Value) -> None:
         """Operands to the units that multiply, and the products, or their sums, of two rows to these."""
@@ -227,7 +237,7 @@ class LaneArray(wiring.Component):
                 m.d.comb += lanes.half.eq(self._half(r % self._program.shape.chains, chosen))
             m.d.comb += [lanes.add.eq(add), lanes.slot.eq(slot), lanes.first.eq(going if r % gates < joint else first),
                          lanes.load.eq(load), lanes.part.eq(part)]
-            if r + self._program.shape.chains < len(rows):
+            if not self._apart and r + self._program.shape.chains < len(rows):
                 m.d.comb += lanes.chain.eq(rows[r + self._program.shape.chains].sums)
 
     def _half(self, chain: int, number: Value) -> Value:
@@ -255,10 +265,11 @@ class LaneArray(wiring.Component):
                 m.d.comb += [rom.en.eq(1 if enable is None else enable), rom.addr.eq(issue.weight),
                              Value.cast(taken[c]).eq(weights)]
 
-    def _drain(self, m: Module, rows: list[MacRow], load: Value) -> None:
-        """Sums of the first rows to the chains, and what leaves these: no row whose sums go on."""
+    def _drain(self, m: Module, rows: list[MacRow], load: Value, moves: Value | None) -> None:
+        """Sums of the first rows to the chains, and what leaves these: no row whose sums go on. Where each chain has
+        one row, the register between both is behind the chain instead, where numbers are narrower."""
         joint, gates = self._program.joint_gates
-        drained = _operands(self.row.levels) + row_latency(self.row.columns, self.row.levels)
+        drained = _operands(self.row.levels) + row_latency(self.row.columns, self.row.levels) - self._alone
         start = delay(m, load, drained - self._summed, name="start", reset_less=False)
         number, second = (delay(m, value, drained, name=name) for name, value in (
             ("number", self.issue.number), ("second", self.second)))
@@ -266,10 +277,14 @@ class LaneArray(wiring.Component):
         for c, chain in enumerate(self._chains):
             m.submodules[f"chain_{c}"] = chain
             m.d.comb += [chain.start.eq(start), chain.number.eq(number), chain.second.eq(second),
-                         chain.sums.eq(rows[c].sums)]
+                         chain.sums.eq(self._head(m, rows, c, load, moves))]
             if held is not None:
                 m.d.comb += chain.holds.eq(held if c % gates < joint else 0)
-            wiring.connect(m, chain.o, wiring.flipped(self.o[c]))
+            for name in chain.o.signature.members:
+                value = Value.cast(getattr(chain.o, name))
+                if self._alone:
+                    value = delay(m, value, 1, name=f"{name}_{c}", reset_less=name == "data")
+                m.d.comb += Value.cast(getattr(self.o[c], name)).eq(value)
 
     def _moves(self, m: Module, load: Value) -> Value:
         """Whether drains are loaded in this cycle, or shifted for the rows behind them: a cycle or two after what the
@@ -280,3 +295,15 @@ class LaneArray(wiring.Component):
             loads = delay(m, loads, 1, name=f"shifts_{n}", reset_less=False)
             moves = moves | loads
         return moves
+
+    def _head(self, m: Module, rows: list[MacRow], chain: int, load: Value, moves: Value | None) -> Value:
+        """The sums at the head of a chain: those of its first row, which the others' follow, or each row's in turn."""
+        mine = rows[chain::self._program.shape.chains]
+        if not self._apart or self._alone:
+            return mine[0].sums
+        turn = Signal(range(self._program.shape.slots), name=f"turn_{chain}", attrs={"keep": 1})
+        head = Signal(self.row.sums, name=f"head_{chain}", reset_less=True)
+        begins = delay(m, load, 1, name=f"begins_{chain}", reset_less=False)
+        m.d.sync += turn.eq(Mux(begins, 0, turn + 1))
+        update(m, Value.cast(head).eq(Array([Value.cast(row.sums) for row in mine])[turn]), moves)
+        return Value.cast(head)

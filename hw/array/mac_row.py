@@ -213,6 +213,8 @@ class MacRow(wiring.Component):
         registered: see `circulant.hw.stream.storage.Accumulators`.
         gated: registers hold what nobody waits for.
         given: products come from outside, see `circulant.hw.array.row_pair.RowPair`.
+        apart: the last whole sums stay where they are, and the chain fetches those of each row; of several phases in
+            the cycle in which they are there.
 
     Members:
         products: products of each column, 2 cycles after their operands.
@@ -232,14 +234,15 @@ class MacRow(wiring.Component):
     """
 
     def __init__(self, shape: MacRowShape, *, registered: bool | None = None, gated: bool = False,
-                 given: bool = False) -> None:
+                 given: bool = False, apart: bool = False) -> None:
         self._shape, self._registered, self._stops, self._outside = shape, registered, gated, given
+        self._apart = apart
         super().__init__({
             **self._sources(shape),
             "add": In(1), "slot": In(range(shape.slots)), "first": In(1), "load": In(1), "part": In(range(shape.fold)),
-            "chain": In(shape.sums), "sums": Out(shape.sums),
+            **({} if apart else {"chain": In(shape.sums)}), "sums": Out(shape.sums),
             **({"half": In(shape.sum_width - 1)} if begins_with_half(shape.levels) else {}),
-            **({"live": In(1), "moves": In(1)} if gated else {}),
+            **({"live": In(1)} if gated else {}), **({"moves": In(1)} if gated and not apart else {}),
         })
 
     def elaborate(self, platform: Platform) -> Module:
@@ -254,7 +257,7 @@ class MacRow(wiring.Component):
             Signal.like(value, name=f"row_{name}", reset_less=True, attrs={"keep": 1})
             for name, value in (("add", self.add), ("first", self.first), ("load", self.load), ("part", self.part)))
         loads = load
-        if shape.late:
+        if shape.late and not self._apart:
             loads = Signal(name="row_loads", reset_less=True, attrs={"keep": 1})
             m.d.sync += loads.eq(load)
         m.d.sync += [add.eq(self.add), first.eq(self.first), load.eq(self.load)]
@@ -267,6 +270,12 @@ class MacRow(wiring.Component):
             m.d.comb += total[i].eq(Mux(first, self._start(i, part), held[i]) + row_sum)
 
         # The drain: a whole sum of each product is loaded, or that of the row behind shifted in.
+        if self._apart:
+            for j in range(shape.products):
+                phase, i = divmod(j, shape.multipliers)
+                with m.If(part == phase if phase < shape.fold - 1 else load):
+                    m.d.sync += drain[j].eq(total[i])
+            return m
         for j in range(shape.products):
             phase, i = divmod(j, shape.multipliers)
             value: Value = total[i]

@@ -158,6 +158,29 @@ def test_the_drain_shifts_where_it_does_not_load():
     assert shown == [[0, 0], *chain[:4], [0, 0], *chain[5:9]]
 
 
+def test_sums_that_a_chain_fetches_stay_until_the_next_ones_are_whole():
+    """Sums of 6, 6 + 20 and 42, of which the second and the third are whole."""
+    column = {"x": [[[0]], [[2]], [[4]], [[6]], *[[[0]]] * 6], "w": [[[3]], [[5]], [[7]], *[[[0]]] * 7],
+              "add": [0, 0, 1, 1, 1, *[0] * 5], "first": [0, 0, 1, 0, 1, *[0] * 5], "load": [0, 0, 0, 1, 1, *[0] * 5]}
+    shown = trace(MacRow(row_shape(1), apart=True), column)["sums"]
+    assert shown == [[0]] * 5 + [[26]] + [[42]] * 4, "a cycle before those of a drain"
+
+
+@pytest.mark.parametrize("fold", [2, 3])
+def test_sums_of_several_phases_are_there_together_for_a_cycle(fold):
+    """Products of weights that are all one, one after the other: each phase has its own."""
+    shape, n = row_shape(4, fold=fold), 12
+    each, added = shape.multipliers, range(-2, n - 2)
+    inputs = {"w": [[[1, 0, 1, 0]]] * n, "x": [[[(c * each + i) % 400 for i in range(each)]] for c in range(n)],
+              "phase": [c % fold for c in range(n)], "part": [c % fold for c in added], "first": [1] * n,
+              "add": [int(c >= 0) for c in added], "load": [int(c >= 0 and c % fold == fold - 1) for c in added]}
+    apart = trace(MacRow(shape, apart=True), inputs)["sums"]
+    drained = trace(MacRow(shape), inputs | {"chain": [[0] * shape.products] * n})["sums"]
+    whole = [c + 2 for c in range(n - 3) if inputs["load"][c]]
+    assert [apart[c] for c in whole] == [drained[c + 1] for c in whole]
+    assert any(any(drained[c + 1]) for c in whole)
+
+
 def test_what_is_not_added_leaves_the_accumulators_alone():
     """Operands without ``add`` come between the two of a sum."""
     shape = replace(row_shape(1), slots=2)
