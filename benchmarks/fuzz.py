@@ -37,6 +37,8 @@ MOMENTS, PATIENCE = 30, 20_000
 
 BEATS = 1, 2, AUTO, 4
 """Blocks of a beat, by the seed of a graph with a fully connected layer."""
+OBJECTIVES = "throughput", "auto", "auto"
+"""Objectives, by the seed of a graph: with "auto" its fully connected layers may have one array."""
 
 IN_C = ("perceptron", "recurrent")
 """Kinds of models that the C target takes."""
@@ -134,7 +136,7 @@ def graph_trial(seed: int, *, four_state: bool) -> Trial:
             compared.append("C")
         with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as folder:
             wide = any(isinstance(each, Linear) for each in network.stages)
-            design = affordable(network, drawn.multipliers, 1, LONGEST,
+            design = affordable(network, drawn.multipliers, 1, LONGEST, objective=OBJECTIVES[seed % len(OBJECTIVES)],
                                 beat_blocks=BEATS[seed % len(BEATS)] if wide else 1)
             where = design.write(Path(folder) / "design")
             if four_state:

@@ -80,12 +80,12 @@ def draw(seed: int) -> Drawn:
 
 
 def affordable(network: Network, multipliers: int, streams: int, max_steps: int = STEPS, *,
-               beat_blocks: int = 1) -> Design:
+               beat_blocks: int = 1, objective: str = "throughput") -> Design:
     """With the first budget, from one on and twice as large each time, that suffices."""
     while True:
         try:
             return generate(network, multipliers=multipliers, streams=streams, max_steps=max_steps,
-                            objective="throughput", beat_blocks=beat_blocks)
+                            objective=objective, beat_blocks=beat_blocks)
         except Refusal as refusal:
             if "needs at least" not in str(refusal):
                 raise

@@ -188,6 +188,8 @@ def _with_apart(network: Network, each: Alternative, multipliers: int, widths: W
     both = [replace(each, latency=int(own), reason=""), Alternative(
         APART, plans, max(plan.cycles for plan in plans), int(_spaced(network, replace(each, plans=plans))))]
     best, other = sorted(both, key=lambda one: widths.figures(one.period, one.latency))
+    if own <= _late(both[1]):  # The period of the other is an estimate, and mostly too low.
+        best, other = both
     return [replace(best, reason=_reason(best, [other], "auto", 0)), other]
 
 
