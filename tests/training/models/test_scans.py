@@ -8,6 +8,7 @@ import circulant
 from circulant.sim.cosim import icarus
 from circulant.sim.refusal import Refusal
 from circulant.training.capture import capture
+from circulant.training.models import scans
 from circulant.training.models.cells import StateSpace
 from circulant.training.models.scans import Blend, ComplexRecurrence, DiagonalRecurrence, MinGru, MinLstm, scan
 from tests.modules import Net
@@ -26,6 +27,12 @@ def test_a_scan_is_its_recurrence_and_so_is_its_gradient(steps):
         states.append(h)
     torch.testing.assert_close(scan(kept, x), torch.stack(states, 1))
     assert torch.autograd.gradcheck(scan, (kept, x))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 16])
+def test_pairs_of_steps_as_a_gpu_joins_them_give_what_a_cpu_gives_step_by_step(steps):
+    kept, x = torch.tanh(draw(3, steps, 4)), draw(3, steps, 4, seed=1)
+    torch.testing.assert_close(scans._pairs(kept, x), scans._steps(kept, x))
 
 
 def test_one_factor_for_all_steps_gathers_the_gradient_of_each():
