@@ -256,7 +256,7 @@ def _others(experiment: str) -> Iterator[Row]:
         return
     sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "fsdd-gru": (8, 16),
              "fsdd-lstm": (8, 16)}
-    for k in sizes[experiment]:
+    for k in sizes.get(experiment, ()):
         longer = ("training.direct_epochs=40",) if (experiment, k) == ("mnist-mlp", 64) else ()
         yield Row(experiment, f"k{k}", (f"compression.block_size={k}", *longer))
     for k in (8, 4) if experiment in WARM_IMAGES else ():

@@ -4,7 +4,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from benchmarks import alternatives, campaign, defaults, digits, faults, results
+from benchmarks import alternatives, campaign, defaults, digits, equal_bits, faults, results
 from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
@@ -16,6 +16,7 @@ FAULTS = ("blocks", "columns", "noise", "protection", "voltage", "registers", "c
 
 main.add_command(campaign.command)
 add("digits", digits.measure, "The main job, from torch to Verilator.")
+add("equal-bits", equal_bits.measure, "Four families at equal weight bits: errors, multiplications, cycles.")
 
 
 @main.command("defaults", epilog="Example: python -m benchmarks defaults --seeds 1 --epochs 8 --json -")
