@@ -3,7 +3,6 @@
 `python -m benchmarks campaign --file benchmarks/equal_bits.toml` trains them.
 """
 from pathlib import Path
-from typing import Any
 
 from benchmarks import records
 from benchmarks.experiments import campaign
@@ -11,6 +10,7 @@ from circulant.estimate.networks import untrained
 from circulant.experiment import load
 from circulant.hw.known_plans import plans_of
 from circulant.hw.resources import figures
+from circulant.sim.document import Document
 
 __all__ = ["FILE", "measure"]
 
@@ -20,24 +20,25 @@ TEST = 300
 """Samples of the test set of FSDD."""
 
 
-def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
+def measure(overrides: tuple[str, ...] = ()) -> Document:
     """Rows by label: the samples of the test set that each seed gets wrong (float weights), the bits of the weights,
     the multiplications, and what is planned for 64 multipliers. ``overrides`` are keys of all experiments, such as
     "hardware.multipliers=128"."""
-    found: dict[str, Any] = {}
+    found: Document = {}
+    table: Document = {}
     for entry in campaign(FILE):
         experiment = load(entry.row.experiment, (*entry.row.sets, *overrides))
         network, hardware = untrained(experiment), experiment.hardware
         planned = figures(network, plans_of(network, hardware.multipliers, objective=hardware.objective))
         kept = {seed: record for seed in entry.seeds if (record := records.record(entry.row, seed)) is not None}
+        errors = {str(seed): round(TEST * (1 - record["accuracy"]["circulant"])) for seed, record in kept.items()}
+        bits = sum(each.words * each.numbers * each.width for name, each in network.memories.items()
+                   if name.endswith(".weights"))
         found[entry.row.label] = {
-            "errors": {seed: round(TEST * (1 - record["accuracy"]["circulant"])) for seed, record in kept.items()},
-            "weight_bits": sum(each.words * each.numbers * each.width for name, each in network.memories.items()
-                               if name.endswith(".weights")),
-            "multiplications": planned.multiplications, "multipliers": planned.multipliers,
-            "period": planned.cycles, "latency_spaced": planned.latency_spaced,
+            "errors": {**errors}, "weight_bits": bits, "multiplications": planned.multiplications,
+            "multipliers": planned.multipliers, "period": planned.cycles, "latency_spaced": planned.latency_spaced,
         }
-    table = {label: f"{', '.join(map(str, row['errors'].values())) or 'not trained'} of {TEST} wrong, "
-                    f"{row['weight_bits']:,} bits, {row['multiplications']:,} multiplications, period "
-                    f"{row['period']:g}, latency {row['latency_spaced']:,}" for label, row in found.items()}
+        table[entry.row.label] = (
+            f"{', '.join(map(str, errors.values())) or 'not trained'} of {TEST} wrong, {bits:,} bits, "
+            f"{planned.multiplications:,} multiplications, period {planned.cycles:g}, latency {planned.latency_spaced}")
     return {"benchmark": "spoken digits at equal weight bits", "table": table, "rows": found}

@@ -335,18 +335,18 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_910,
-    "training": 15_640,
+    "training": 15_650,
     "sim": 18_065,
     "hw": 26_830,
     "boards": 7_795,
-    "benchmarks": 10_140,
+    "benchmarks": 10_185,
     "examples": 1_300,
     "docs": 200,
-    "tests": 55_730,
+    "tests": 55_750,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_165, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_310, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 
