@@ -33,7 +33,7 @@ def started(command: Sequence[str | Path], *, step: str, folder: Path | None = N
             stdout: int | IO[str] = subprocess.PIPE, stderr: int = subprocess.PIPE
             ) -> Iterator[subprocess.Popen[str]]:
     """A program in a group of processes of its own, which is killed where this block leaves it running or fails, and
-    where this process is killed.
+    where this process is killed, but for the moment before the guard is told of the group.
 
     Parameters:
         step: what it is at and with which file, as in "compiling designs/top.v".
