@@ -33,11 +33,10 @@ OBJECTIVES = ("throughput", "auto", "latency", "area")
 with the smaller product of period and latency; the one with the shorter latency; one array for all, with the shortest
 period."""
 
-EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
-                     "an array for each group of layers with one block size and one width of twiddles, as lanes and "
-                     "transforms have one")
+EACH, ONE, APART = "an array for each layer", "one array for all layers", "one array for the fully connected layers"
+GROUPS = ("an array for each group of layers with one block size and one width of twiddles, as lanes and transforms "
+          "have one")
 
-APART = "one array for the fully connected layers"
 
 def require_positive(name: str, value: object, why: str) -> None:
     """
@@ -130,8 +129,8 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     """
     beats = allowed_beats(network, beat_blocks, streams=streams, reloadable=reloadable, objective=objective)
     ladders = _ladders(network, multipliers, streams, levels, objective)
-    own = partial(best_beats, network, ladders, partial(_separate, network, multipliers, way_out=""),
-                   Widths(beats, levels, multipliers, product=True, limit=_limit(latency)))
+    widths = Widths(beats, levels, multipliers, product=True, limit=_limit(latency))
+    own = partial(best_beats, network, ladders, partial(_separate, network, multipliers, way_out=""), widths)
     if objective == "latency" and any(layer.kind == "bidirectional" for layer in network.stages):
         raise Refusal(f"hardware.objective must not be 'latency' where a layer is bidirectional, as network "
                       f"{network.name!r} has no result before a sequence ends; choose 'throughput', 'auto' or 'area'")
@@ -141,13 +140,10 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         if objective != "auto":
             raise
         why = f"layers cannot share one: {str(refusal).partition(', but ')[2].partition('; ')[0]}"
-        each = _each(network, own(), why)
-        return _within(network, _with_apart(network, each, multipliers, Widths(
-            beats, levels, multipliers, product=True, limit=_limit(latency))), latency, multipliers, objective)
-    found: list[Alternative] = []
+        return _within(network, _with_apart(network, _each(network, own(), why), multipliers, widths), latency,
+                       multipliers, objective)
     least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
-    if least <= multipliers:
-        found.append(_each(network, own()))
+    found = [_each(network, own())] if least <= multipliers else []
     behind = [each.rungs[0][0] for each in ladders]
 
     def shared(goal: Goal) -> Alternative:
@@ -187,9 +183,8 @@ def _with_apart(network: Network, each: Alternative, multipliers: int, widths: W
     plans = joined_plans(network, min(found, key=lambda one: one[0])[1])
     both = [replace(each, latency=int(own), reason=""), Alternative(
         APART, plans, max(plan.cycles for plan in plans), int(_spaced(network, replace(each, plans=plans))))]
-    best, other = sorted(both, key=lambda one: widths.figures(one.period, one.latency))
-    if own <= _late(both[1]):  # The period of the other is an estimate, and mostly too low.
-        best, other = both
+    # The period of the second is an estimate, and mostly too low: it has to have a lower latency, too.
+    best, other = both if own <= _late(both[1]) else sorted(both, key=lambda n: widths.figures(n.period, n.latency))
     return [replace(best, reason=_reason(best, [other], "auto", 0)), other]
 
 
