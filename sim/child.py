@@ -1,7 +1,9 @@
 """Child processes: each ends together with everything that it started, and with this process, whatever ends it."""
 import atexit
+import errno
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +23,9 @@ QUESTION_SECONDS = 60.0
 
 GUARD = Path(__file__).with_name("guard.py")
 
+BEGIN = 'read -r told < "$0" && exec "$@"'
+"""A shell that waits for a line before it becomes the program: it ends where this process ends first."""
+
 _GUARDS: dict[int, subprocess.Popen[bytes]] = {}
 """The guard of this process, by its number: a fork of it gets one of its own."""
 
@@ -33,7 +38,7 @@ def started(command: Sequence[str | Path], *, step: str, folder: Path | None = N
             stdout: int | IO[str] = subprocess.PIPE, stderr: int = subprocess.PIPE
             ) -> Iterator[subprocess.Popen[str]]:
     """A program in a group of processes of its own, which is killed where this block leaves it running or fails, and
-    where this process is killed, but for the moment before the guard is told of the group.
+    where this process is killed: it begins when the guard was told of its group.
 
     Parameters:
         step: what it is at and with which file, as in "compiling designs/top.v".
@@ -42,16 +47,22 @@ def started(command: Sequence[str | Path], *, step: str, folder: Path | None = N
         ToolError: when it cannot be started.
     """
     _tell()
-    try:
-        process = subprocess.Popen([str(word) for word in command], cwd=folder, env=environment, text=True,
-                                   errors="replace", stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
-    except OSError as error:
-        raise ToolError(f"{Path(command[0]).name} must start for {step}, but it does not ({error.strerror}); check "
-                        f"that {command[0]} can be executed") from None
+    file = Path(folder or "", command[0]) if len(Path(command[0]).parts) > 1 else command[0]
+    if shutil.which(file, path=(environment or os.environ).get("PATH")) is None:
+        reason = os.strerror(errno.EACCES if Path(file).exists() else errno.ENOENT)
+        raise ToolError(f"{Path(command[0]).name} must start for {step}, but it does not ({reason}); check that "
+                        f"{command[0]} can be executed")
+    told, tell = os.pipe()
+    process = subprocess.Popen(["/bin/sh", "-c", BEGIN, f"/dev/fd/{told}", *map(str, command)], cwd=folder,
+                               env=environment, text=True, errors="replace", stdin=stdin, stdout=stdout, stderr=stderr,
+                               start_new_session=True, pass_fds=[told])
+    os.close(told)
     with process:
-        _tell(f"+{process.pid}")
         whole = False
         try:
+            with open(tell, "w") as line:
+                _tell(f"+{process.pid}")
+                line.write("told\n")
             yield process
             whole = process.poll() is not None
         finally:
@@ -77,7 +88,7 @@ def run(command: Sequence[str | Path], *, step: str, seconds: float, folder: Pat
             said, complained = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             raise overdue(Path(command[0]).name, step, seconds) from None
-    return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
+    return subprocess.CompletedProcess(list(map(str, command)), process.returncode, said, complained)
 
 
 def overdue(name: str, step: str, seconds: float, said: str = "") -> ToolError:

@@ -336,13 +336,13 @@ def test_each_any_is_counted():
 LINES = {
     "circulant": 10_910,
     "training": 15_650,
-    "sim": 18_065,
+    "sim": 18_075,
     "hw": 26_830,
     "boards": 7_795,
     "benchmarks": 10_185,
-    "examples": 1_300,
+    "examples": 1_200,
     "docs": 200,
-    "tests": 55_750,
+    "tests": 55_760,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

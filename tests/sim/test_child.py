@@ -65,6 +65,16 @@ def test_a_program_and_its_children_end_with_a_parent_that_is_killed(tmp_path: P
     assert soon(lambda: not members(group)), "no process of the group may be left"
 
 
+def test_a_program_does_not_begin_before_the_guard_knows_it(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    program = ("import os, signal; from circulant.sim import child; "
+               "child._tell = lambda word='': os.kill(os.getpid(), signal.SIGKILL) if word else None; "
+               f"child.run(['touch', {str(mark)!r}], step='', seconds=9)")
+    assert subprocess.run([sys.executable, "-c", program]).returncode == -signal.SIGKILL
+    time.sleep(0.3)
+    assert not mark.exists()
+
+
 def test_a_program_ends_with_a_block_that_leaves_it_running() -> None:
     with child.started(["sh", "-c", "sleep 60 & echo $!; wait"], step="a test") as process:
         assert process.stdout is not None

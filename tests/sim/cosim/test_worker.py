@@ -64,7 +64,6 @@ def test_a_killed_parent_takes_the_simulator_with_it(tmp_path: Path) -> None:
         assert parent.stdout is not None
         while not simulations(temporary):
             assert parent.stdout.readline(), "the parent has to be there until it is killed"
-        time.sleep(1)  # The guard is told right behind the start.
         parent.send_signal(signal.SIGKILL)
     assert gone(temporary)
 
