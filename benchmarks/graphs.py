@@ -13,6 +13,7 @@ from circulant.sim.kinds.maximum import FloatMaximum
 from circulant.sim.kinds.minimum import FloatMinimum
 from circulant.sim.kinds.product import FloatProduct
 from circulant.sim.kinds.repeat import FloatRepeat
+from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.kinds.slice import FloatSlice
 from circulant.sim.real.float_model import Model
 from circulant.sim.shape.graph import Input, Node
@@ -31,8 +32,8 @@ WIDE = (*KINDS, *JOINS, "slice", "slice", "last")
 EVERY = (*WIDE, *("norm", "taps", "blend", "decay") * 2)
 """Kinds of those that have normalisations, earlier steps and scans besides."""
 
-HELD = ("excite", "repeat") * 4
-"""Kinds of those that hold a vector for all steps of a sequence."""
+HELD = ("excite", "repeat", "both") * 4
+"""Kinds of those that hold a vector for all steps of a sequence, or take it in both directions."""
 
 WIDEST = 24
 """Values of vectors side by side, at the most."""
@@ -71,6 +72,8 @@ class _Graph:
         if kind in ("scale", "activation", "norm") or (sequence and kind in ("cell", "last", "decay")) or (
                 sequence and kind == "taps" and size <= WIDEST // 2):
             self.take(self.make(kind, self.fresh(), size), first)
+        elif kind == "both" and sequence:
+            self.both(first)
         elif kind in HELD and sequence:
             self.hold(kind, first)
         elif kind == "blend" and sequence:
@@ -100,6 +103,15 @@ class _Graph:
             return
         vector = vector if self.flows[vector].size == size else self.linear(vector, size)
         self.take(FloatGate(self.fresh(), size, relu=bool(self.rng.integers(2))), steps, vector)
+
+    def both(self, steps: str) -> None:
+        """Cells from the first step on and from the last one, side by side: all of their steps or the last."""
+        kind, size, back = str(self.rng.choice(("cell", "last"))), self.flows[steps].size, self.fresh()
+        self.take(FloatReverse(back, size), steps)
+        ends = [self.take(self.make(kind, self.fresh(), size), source) for source in (steps, back)]
+        if kind == "cell":
+            ends[1] = self.take(FloatReverse(self.fresh(), self.flows[ends[1]].size), ends[1])
+        self.take(FloatConcat(self.fresh(), tuple(self.flows[end].size for end in ends)), *ends)
 
     def ends(self) -> list[str]:
         """Inputs and nodes that nothing takes."""

@@ -337,16 +337,16 @@ LINES = {
     "circulant": 10_910,
     "training": 15_650,
     "sim": 18_075,
-    "hw": 26_830,
+    "hw": 26_995,
     "boards": 7_795,
-    "benchmarks": 10_185,
+    "benchmarks": 10_195,
     "examples": 1_200,
     "docs": 200,
-    "tests": 55_760,
+    "tests": 55_840,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_100, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_160, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

@@ -98,7 +98,7 @@ def generate_c(network: Network, vectors: Vectors | None = None) -> CDesign:
         "name": source.name, "network": network.hash,
         "files": hashes({name: text.encode() for name, text in files.items()}), "table_bytes": source.table_bytes,
         "input": port(network.input_format, network.flow.values),
-        "output": port(network.output_format, network.end.values) | {"per": per}})
+        "output": port(network.output_format, source.outputs) | {"per": per}})
 
 
 def _random(network: Network) -> Vectors:
@@ -119,8 +119,8 @@ def _test(source: Source, vectors: Vectors) -> str:
         raise Refusal("The vectors of a self-test must hold at least one step, but they are empty; make them of data")
     network = source.network
     steps = vectors.steps[:TESTS] if network.sequence else np.ones(len(vectors.inputs[:TESTS]), int)
-    taken, given = (each * flow.values for each, flow in (
-        (steps, network.flow), (steps if network.per_step else np.ones_like(steps), network.end)))
+    taken = steps * network.flow.values
+    given = (steps if network.per_step else np.ones_like(steps)) * source.outputs
     count = max(1, int((np.cumsum(taken + given) <= TEST_VALUES).sum()))
 
     def rows(values: Integers, sizes: Integers) -> list[str]:

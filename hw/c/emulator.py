@@ -36,13 +36,12 @@ class Emulator:
         source = Source(network)
         main = render("emulator.c.j2", **source.common, lanes=LANES)
         files = {f"{source.name}.c": source.code, f"{source.name}.h": source.header, "emulator.c": main}
-        self.network = network
+        self.network, self._source = network, source
         self._library = ctypes.CDLL(str(library(files, "emulator.c")))
-        self._library.workspace_bytes.restype = ctypes.c_int64
+        self._library.workspace_bytes.restype, self._library.workspace_bytes.argtypes = ctypes.c_int64, [ctypes.c_int64]
         self._library.emulate.restype = None
         self._library.emulate.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
                                           ctypes.c_void_p]
-        self._workspace = self._library.workspace_bytes()
         self._input_type, self._output_type = (np.dtype(storage(form)[:-2])
                                                for form in (network.input_format, network.output_format))
 
@@ -85,9 +84,10 @@ class Emulator:
         if known is None:
             return self._emulate(x)
         y, order = np.zeros((*x.shape[:2 if network.per_step else 1], network.end.size), np.int64), descending(known)
-        ends = np.arange(LANES, len(order), LANES) if network.per_step else np.flatnonzero(np.diff(known[order])) + 1
-        for some in np.split(order, ends):  # Of one length, or where padding comes too late to matter of about one.
-            if network.per_step:
+        late = network.per_step and not self._source.whole  # Padding comes too late to matter.
+        ends = np.arange(LANES, len(order), LANES) if late else np.flatnonzero(np.diff(known[order])) + 1
+        for some in np.split(order, ends):  # Of one length, or of about one.
+            if network.per_step and len(some):
                 found, steps = self._emulate(x[some, :known[some[0]]]), int(known[some[0]])
                 y[some, :steps] = np.where(valid(known[some], steps)[..., None], found, 0)
             elif len(some):
@@ -98,9 +98,9 @@ class Emulator:
         """The outputs for sequences of one length, or for vectors."""
         network, given = self.network, np.ascontiguousarray(x, self._input_type)
         steps = x.shape[1] if network.sequence else 1
-        y = np.empty((*x.shape[:2 if network.per_step else 1], *(network.end.grid or ()), network.end.size),
-                     self._output_type)
-        workspace = np.empty(self._workspace + 64, np.uint8)
+        between = network.end.grid or (() if network.sequence or not network.end.sequence else (self._source.height,))
+        y = np.empty((*x.shape[:2 if network.per_step else 1], *between, network.end.size), self._output_type)
+        workspace = np.empty(self._library.workspace_bytes(steps) + 64, np.uint8)
         aligned = workspace.ctypes.data + -workspace.ctypes.data % 64
         self._library.emulate(aligned, given.ctypes.data, len(x), steps, y.ctypes.data)
         return y.astype(np.int64)

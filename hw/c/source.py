@@ -2,12 +2,12 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from circulant.hw.c.passes import Passes, single
 from circulant.hw.ctext.names import identifier, identifiers
 from circulant.hw.ctext.product import ROWS
 from circulant.hw.ctext.unit import Array, Stage, Unit, beside, over
 from circulant.hw.ctext.value import storage
 from circulant.hw.kinds.registry_c import KINDS
-from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT
 from circulant.sim.refusal import Refusal
@@ -25,6 +25,10 @@ class Source:
 
     Members:
         name: prefix of everything public.
+        whole: whether it takes whole sequences only, as some steps are taken again when the last one has come.
+        kept: arrays of what is kept of each step until then.
+        height: steps that an image has, whose rows they are; else 0.
+        outputs: values of an output.
         code, header: the texts of ``<name>.c`` and ``<name>.h``.
         table_bytes: size of the constant tables.
 
@@ -35,13 +39,13 @@ class Source:
     def __init__(self, network: Network) -> None:
         self.network, self.name = network, identifier(network.name)
         unit = Unit(self.name)
-        prefixes = identifiers([layer.name for layer in network.stages])
         if network.many:
             raise Refusal(f"The C target takes networks with one input and one output, but {network.name!r} has "
                           f"{len(network.inputs)} and {len(network.outputs)}; take a part of it, or generate Verilog")
-        given = network.arrangement.sources
+        built = single(network.arrangement)
+        given, prefixes = built.sources, identifiers([layer.name for layer in built.each])
         made = [over(layer, come, unit, prefix, foreign=INPUT in sources) for prefix, layer, come, sources in zip(
-            prefixes, network.stages, network.arrangement.come, given, strict=True)]
+            prefixes, built.each, built.come, given, strict=True)]
         stages = [part for each in made for part in (each, *each.then)]
         takes: dict[str, list[Stage | None]] = {}
         for each, sources in zip(made, given, strict=True):
@@ -51,28 +55,34 @@ class Source:
                 takes[part.prefix], before = before, [part]
         self.table_bytes = unit.table_bytes
 
+        passes = Passes(built, made)
+        self.whole, vectors = passes.needed, max(1, network.output_vectors)
+        self.kept, self.outputs = passes.kept if self.whole else [], network.end.values * vectors
+        self.height = passes.height
         states = [array for stage in stages for array in stage.states]
         behind = max((n + 1 for n, stage in enumerate(stages) if stage.states), default=0)
         every = [each for stage in stages for each in stage.all]
-        between = [stage.output for stage in every[:-1] if not stage.states]
+        between = [stage.output for stage in every[:-1] if not stage.states and stage.output not in self.kept]
         end = stages[-1].output
         self.header = render(
             "header.h.j2", **self.common, stages=every, table_bytes=unit.table_bytes,
-            kept=states + between,
+            members=states + between,
             inputs=network.flow.values, input_format=network.input_format, input_type=storage(network.input_format),
-            outputs=network.end.values, output_format=network.output_format, output_type=storage(network.output_format))
+            outputs=self.outputs, output_format=network.output_format, output_type=storage(network.output_format))
+        run = passes.text("steps" if network.sequence else str(self.height), network.flow.values) if self.whole else ""
         body = "\n".join([*unit.functions.values(), *(stage.text for stage in stages)])
         self.code = render(
             "network.c.j2", **self.common, body=body, states=states, rows=ROWS,
             head=_calls(stages[:behind], takes), tail=_calls(stages[behind:], takes, end),
-            late=any(None in takes[each.prefix] for each in stages[behind:]))
+            run=run, late=any(None in takes[each.prefix] for each in stages[behind:]))
 
     @property
-    def common(self) -> Document:
+    def common(self) -> Mapping[str, object]:
         """Values that the templates of whole files are given."""
         network = self.network
         return {"name": self.name, "NAME": self.name.upper(), "title": re.sub(r"[^\w .,+-]", "_", network.name),
-                "hash": network.hash, "sequence": network.sequence, "per_step": network.per_step}
+                "hash": network.hash, "sequence": network.sequence, "per_step": network.per_step,
+                "whole": self.whole, "kept": self.kept, "height": self.height}
 
 
 def _calls(stages: Sequence[Stage], takes: Mapping[str, Sequence[Stage | None]], end: Array | None = None) -> str:

@@ -89,15 +89,19 @@ def over(layer: stages.Stage, flow: Flow, unit: "Unit", prefix: str, *, foreign:
     if flow.pixels == 1 or getattr(layer, "grid", None) is not None:
         return stage(layer, unit, prefix, foreign=foreign)
     each = stage(layer, unit, f"{prefix}_pixel", foreign=foreign)
-    text = beside(__file__)("pixels.c.j2", unit=unit, prefix=prefix, layer=layer, pixels=flow.pixels,
-                            x_type=storage(layer.input_format), y_type=each.output.type)
+    sources = [(storage(form), 0 if n and layer.kind in stages.HELD else layer.inputs)
+               for n, form in enumerate(getattr(layer, "taken", ()))]
+    text = beside(__file__)("pixels.c.j2", unit=unit, prefix=prefix, layer=layer, pixels=flow.pixels, sources=sources,
+                            y_type=each.output.type)
     return Stage(prefix, f"{flow.pixels} times {each.summary}", f"{each.text}\n{text}", Array(
         each.output.type, f"{prefix}_y", each.output.length * flow.pixels), states=(), work=(), inner=(each,))
 
 
 def unsupported(layer: stages.Stage) -> Refusal:
     """The refusal of a layer that the C target does not know."""
-    kinds = [kind for each in stage.registry if each is not object for kind in (each, *each.__subclasses__())]
+    kinds = [each for each in stage.registry if each is not object]
+    for each in kinds:  # Grows on the way.
+        kinds += each.__subclasses__()
     known = ", ".join(sorted({kind.kind for kind in kinds if hasattr(kind, "kind")}))
     return Refusal(f"The layers of the C target must be of the kinds {known}, but "
                    f"{layer.name!r} is of the kind {layer.kind!r}; leave it out, or generate Verilog")

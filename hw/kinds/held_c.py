@@ -1,14 +1,19 @@
-"""Gates, repeated vectors and reversed steps, which have no C: it has results of a step or of a sequence alone."""
-from circulant.hw.ctext.unit import Stage, Unit, stage
-from circulant.sim.kinds.gate import Gate
+"""`sim.kinds.repeat.Repeat` and `sim.kinds.reverse.Reverse` in C: `circulant.hw.c.passes` chooses the vector, which is
+copied; a gate is a product of it."""
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.repeat import Repeat
 from circulant.sim.kinds.reverse import Reverse
-from circulant.sim.refusal import Refusal
+
+render = beside(__file__)
 
 
-@stage.register(Gate)
 @stage.register(Repeat)
 @stage.register(Reverse)
-def _(layer: Gate | Repeat | Reverse, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
-    raise Refusal(f"The C target computes step by step, but layer {layer.name!r}, a {layer.kind}, gives its first step "
-                  "when the last one has come; take the parts before and behind it, or generate Verilog")
+def _(layer: Repeat | Reverse, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
+    type, given = storage(layer.output_format), layer.input_format
+    y = Value.given("x[i]", given, foreign=foreign)
+    text = render("held.c.j2", unit=unit, prefix=prefix, layer=layer, type=type, y=y,
+                  counted=storage(layer.taken[0]) if layer.joins else "")
+    return Stage(prefix, f"{layer.kind} of {layer.inputs} values", text,
+                 output=Array(type, f"{prefix}_y", layer.outputs), states=(), work=())

@@ -101,7 +101,23 @@ def test_what_no_comparison_takes_is_refused_with_its_reason(monkeypatch):
 
     monkeypatch.setattr(fuzz, "affordable", refuse)
     found = trial(2, verilog=False)
-    assert (found.outcome, found.reason) == ("refused", "Icarus: The network must be another one; choose it")
+    assert (found.outcome, found.reason, found.compared) == (
+        "exact", "Icarus: The network must be another one; choose it", ("C",))
+    monkeypatch.setattr(fuzz, "Emulator", refuse)
+    found = trial(2, verilog=False)
+    assert (found.outcome, found.reason) == ("refused", "C: The network must be another one; choose it; Icarus: The "
+                                             "network must be another one; choose it")
+
+
+def test_graphs_of_both_directions_are_exact_in_c():
+    """Graphs of one input and one output of which steps are taken again from the last one."""
+    drawn = [draw(seed) for seed in range(6, 980, len(KINDS))]
+    turned = [each for each in drawn if any(layer.kind == "reverse" for layer in each.model.layers)]
+    assert len(turned) >= 6
+    for each in turned[:6]:
+        network = quantize(each.model, each.data, **each.widths)
+        vectors = network.vectors(each.data)
+        assert np.array_equal(Emulator(network).run_integers(vectors.inputs), vectors.outputs), each.title
 
 
 def test_figures_count_outcomes(monkeypatch):

@@ -1,5 +1,7 @@
 """Random integer networks of every block size, with formats so arbitrary that everything saturates now and then."""
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -9,16 +11,21 @@ from circulant.sim.arith.fft import BLOCK_SIZES
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.depthwise import FloatDepthwise
+from circulant.sim.kinds.flatten import FloatFlatten
+from circulant.sim.kinds.gate import FloatGate
 from circulant.sim.kinds.gru import Gru
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.kinds.lstm import Lstm
-from circulant.sim.kinds.over_time import OverTime
+from circulant.sim.kinds.over_time import FloatOverTime, OverTime
 from circulant.sim.kinds.pool import FloatPool
+from circulant.sim.kinds.repeat import FloatRepeat
+from circulant.sim.kinds.reverse import FloatReverse
 from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.window import Window
+from circulant.sim.shape.graph import Input, Node
+from circulant.sim.shape.window import Flow, Window
 from tests.hw import test_cnn
 from tests.random_networks import Random
 
@@ -186,6 +193,41 @@ def plain() -> Network:
     r = Random(7)
     return r.network([r.rnn("first", 5, 9, 4, "sequence", nonlinearity="identity"),
                       r.rnn("second", 9, 6, 1, nonlinearity="relu"), r.linear("out", 6, 4, 2)], 5, sequence=True)
+
+
+def directions(returns: str) -> Network:
+    """Both directions twice, one behind the other, and what one step or all of them make of it."""
+    r = Random(9)
+
+    def both(name: str, cell: Callable[..., Any], inputs: int, returns: str, **more: Any) -> float_model.Bidirectional:
+        return float_model.Bidirectional(name, *(cell(f"{name}.{way}", inputs, 6, 4, returns, **more)
+                                                 for way in ("forward", "backward")))
+
+    return r.network([both("first", r.lstm, 5, "sequence", peephole=True), r.linear("between", 12, 7, 4, relu=True),
+                      both("second", r.gru, 7, returns, reset="before"), r.linear("out", 12, 3, 1)], 5, sequence=True)
+
+
+def held(ports: str) -> Network:
+    """Steps that are taken again with a vector of the whole sequence, or of an image, and turned round."""
+    r, steps = Random(10), ports == "steps"
+    if not steps:
+        grid = (4, 3)
+        flow, nodes = Flow(3, grid), [
+            Node(r.conv("conv", 3, 5, 1, grid=grid, window=Window((3, 3), padding=(1, 1))), ("x",)),
+            Node(FloatPool("pool", 5, grid, Window(grid), "average"), ("conv",)),
+            Node(FloatFlatten("squeeze", 5, (1, 1), "pixels"), ("pool",)),
+            Node(r.linear("gates", 5, 5, 1), ("squeeze",)), Node(FloatGate("excite", 5), ("conv", "gates")),
+            Node(FloatFlatten("rows", 5, grid, "channels", rows=True), ("excite",)),
+            Node(r.gru("cell", 15, 4, 4, "sequence"), ("rows",)), Node(FloatReverse("turned", 4), ("cell",))]
+    else:
+        flow, nodes = Flow(5, sequence=True), [
+            Node(FloatReverse("turned", 5), ("x",)), Node(r.gru("cell", 5, 6, 2), ("turned",)),
+            Node(FloatRepeat("again", 6, 5), ("x", "cell")), Node(r.lstm("decoder", 6, 5, 1, "sequence"), ("again",)),
+            Node(r.linear("gates", 6, 5, 1), ("cell",)), Node(FloatGate("gated", 5), ("decoder", "gates")),
+            Node(FloatOverTime("mean", 5, "mean"), ("decoder",)), Node(FloatGate("twice", 5), ("gated", "mean"))]
+    model = float_model.Model("held", (Input("x", flow, () if steps else (3, 4, 3)),), tuple(nodes),
+                              (nodes[-1].layer.name,))
+    return quantize(model, r.normal(20, *((6, 5) if steps else (3, 4, 3))))
 
 
 def sums() -> Network:

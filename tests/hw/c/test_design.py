@@ -15,7 +15,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from tests.hw.c.conftest import STRICT
-from tests.hw.c.networks import WIDE, images, inputs, maps, over_time, plain, sequences, sums, vectors
+from tests.hw.c.networks import WIDE, directions, held, images, inputs, maps, over_time, plain, sequences, sums, vectors
 from tests.hw.golden import network
 
 NETWORKS = {
@@ -31,6 +31,10 @@ NETWORKS = {
     "sums": sums(),
     "maps": maps(),
     "images": images(1),
+    "directions": directions("sequence"),
+    "both ends": directions("last"),
+    "held": held("steps"),
+    "rows of pixels": held("pixels"),
     "pools": images(5),
     "wide": sequences(8, (16, "lstm peephole projection"), outputs=3, outputs_k=64, widths=WIDE, seed=3),
 }

@@ -8,7 +8,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.refusal import Refusal
-from tests.hw.c.networks import NARROW, WIDE, images, inputs, maps, sequences, vectors
+from tests.hw.c.networks import NARROW, WIDE, directions, held, images, inputs, maps, sequences, vectors
 from tests.hw.golden import network, product
 
 NETWORKS = {
@@ -26,7 +26,9 @@ NETWORKS = {
         1, 2, 64, twiddle_bits=16, product=Format(40, 9), output=Format(39, 6))),)),
 }
 
-NETWORKS |= {"maps": maps(), **{f"images {seed}": images(seed) for seed in (0, 1, 2, 4, 5, 8)}}
+NETWORKS |= {"maps": maps(), **{f"images {seed}": images(seed) for seed in (0, 1, 2, 4, 5, 7, 8)}}
+NETWORKS |= {"directions, last": directions("last"), "directions": directions("sequence"),
+             "held steps": held("steps"), "held pixels": held("pixels")}
 
 
 @pytest.mark.parametrize("net", NETWORKS.values(), ids=NETWORKS)
@@ -96,7 +98,7 @@ def test_refuses_inputs(small):
         emulator.run_integers(bad)
 
 
-@pytest.mark.parametrize("name", ["small blocks", "projections"])
+@pytest.mark.parametrize("name", ["small blocks", "projections", "directions, last", "directions", "held steps"])
 def test_sequences_of_different_lengths(name):
     net = NETWORKS[name]
     x = inputs(net, count=70)

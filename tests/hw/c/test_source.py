@@ -1,14 +1,17 @@
+import re
 from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
 
+from circulant.hw.c.passes import Passes
 from circulant.hw.c.source import Source
 from circulant.hw.ctext.unit import Unit, stage
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.stages import INPUT, Stages
 from circulant.sim.kinds.activation import Activation
 from circulant.sim.kinds.conv import Conv
 from circulant.sim.kinds.depthwise import Depthwise
@@ -18,7 +21,8 @@ from circulant.sim.kinds.lstm import Lstm
 from circulant.sim.kinds.pool import Pool
 from circulant.sim.kinds.scale import Scale
 from circulant.sim.refusal import Refusal
-from tests.hw.c.networks import NARROW, Maker, images, sequences, vectors
+from circulant.sim.shape.window import Flow
+from tests.hw.c.networks import NARROW, Maker, directions, sequences, vectors
 from tests.hw.golden import network
 
 KNOWN = {
@@ -107,11 +111,23 @@ def test_layers_whose_names_clash_are_numbered():
     assert "layer2_product_weights" in code
 
 
-def test_refuses_rows_of_an_image_as_steps():
-    with pytest.raises(Refusal, match=r"^The C target takes whole images or steps, but layer 'flatten' makes steps of "
-                                      r"the rows of an image; take the parts before and behind it, or generate Verilog"
-                                      r"$"):
-        Source(images(7))
+def test_steps_are_kept_only_where_a_later_pass_takes_them():
+    """Of both directions, one after the other, each takes the vectors that come, or those of the pass before."""
+    header = Source(directions("sequence")).header
+    kept = header.partition("typedef struct {")[2].partition("} random_kept;")[0]
+    assert re.findall(r"(\w+)\[(\d+) \* RANDOM_LANES\];", kept) == [
+        ("layer1_y", "6"), ("layer3_y", "6"), ("layer6_y", "7"), ("layer7_h", "6"), ("layer9_h", "6")]
+    assert "uint32_t steps, random_kept *kept, random_output *y);" in header
+    assert "random_step" not in header
+    one = Source(sequences((4, "after"))).header
+    assert "_kept" not in one and "sequences_step(" in one
+
+
+def test_refuses_rows_of_images_of_two_heights():
+    made = [SimpleNamespace(kind="flatten", rows=True, grid=(height, 3)) for height in (4, 8)]
+    with pytest.raises(Refusal, match=r"^The C target takes the rows of images of one height as steps, not those of 4 "
+                                      r"and 8; take a part of the network, or generate Verilog$"):
+        Passes(Stages(tuple(made), ((INPUT,), (INPUT,)), (Flow(1, (4, 3)), Flow(1, (8, 3)))), [])
 
 
 def test_refuses_a_layer_that_it_does_not_know():

@@ -121,8 +121,6 @@ def test_every_integer_is_that_of_the_file_but_for_ties(name, tmp_path, monkeypa
     assert np.array_equal(got, wanted)
     assert len(np.unique(wanted)) > 20
     vectors = network.vectors(x)
-    if name == "images":  # No convolution in C.
-        return
     assert np.array_equal(Emulator(network).run_integers(vectors.inputs), vectors.outputs)
 
 
