@@ -1,8 +1,11 @@
-"""Four families of networks over spoken digits at one budget of weight bits, k = 1, 8 and 16: errors beside cycles.
+"""Four families of networks over spoken digits and over phones, each at one budget of weight bits, k = 1, 8 and 16:
+errors beside cycles.
 
 `python -m benchmarks campaign --file benchmarks/equal_bits.toml` trains them.
 """
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmarks import records
 from benchmarks.experiments import campaign
@@ -21,9 +24,9 @@ TEST = 300
 
 
 def measure(overrides: tuple[str, ...] = ()) -> Document:
-    """Rows by label: the samples of the test set that each seed gets wrong (float weights), the bits of the weights,
-    the multiplications, and what is planned for 64 multipliers. ``overrides`` are keys of all experiments, such as
-    "hardware.multipliers=128"."""
+    """Rows by label: the samples of the test set that each seed gets wrong (float weights), or its phone error rate in
+    per cent, the bits of the weights, the multiplications, and what is planned for 64 multipliers. ``overrides`` are
+    keys of all experiments, such as "hardware.multipliers=128"."""
     found: Document = {}
     table: Document = {}
     for entry in campaign(FILE):
@@ -31,14 +34,22 @@ def measure(overrides: tuple[str, ...] = ()) -> Document:
         network, hardware = untrained(experiment), experiment.hardware
         planned = figures(network, plans_of(network, hardware.multipliers, objective=hardware.objective))
         kept = {seed: record for seed in entry.seeds if (record := records.record(entry.row, seed)) is not None}
-        errors = {str(seed): round(TEST * (1 - record["accuracy"]["circulant"])) for seed, record in kept.items()}
+        phones = experiment.data.name != "fsdd"
+        errors: Document = {str(seed): _errors(record, phones=phones) for seed, record in kept.items()}
         bits = sum(each.words * each.numbers * each.width for name, each in network.memories.items()
                    if name.endswith(".weights"))
         found[entry.row.label] = {
-            "errors": {**errors}, "weight_bits": bits, "multiplications": planned.multiplications,
+            "errors": errors, "weight_bits": bits, "multiplications": planned.multiplications,
             "multipliers": planned.multipliers, "period": planned.cycles, "latency_spaced": planned.latency_spaced,
         }
+        wrong = f"{', '.join(map(str, errors.values())) or 'not trained'} {'%' if phones else f'of {TEST}'} wrong"
         table[entry.row.label] = (
-            f"{', '.join(map(str, errors.values())) or 'not trained'} of {TEST} wrong, {bits:,} bits, "
-            f"{planned.multiplications:,} multiplications, period {planned.cycles:g}, latency {planned.latency_spaced}")
-    return {"benchmark": "spoken digits at equal weight bits", "table": table, "rows": found}
+            f"{wrong}, {bits:,} bits, {planned.multiplications:,} multiplications, period {planned.cycles:g}, latency "
+            f"{planned.latency_spaced}")
+    return {"benchmark": "spoken digits and phones at equal weight bits", "table": table, "rows": found}
+
+
+def _errors(record: Mapping[str, Any], *, phones: bool) -> float:
+    if phones:
+        return round(100 * float(record["phone_error_rate"]["circulant"]), 2)
+    return round(TEST * (1 - float(record["accuracy"]["circulant"])))

@@ -1,4 +1,5 @@
-"""Classifiers of sequences without a matrix in a recurrence: causal convolutions or scans, and a mean over time."""
+"""Models over sequences without a matrix in a recurrence, causal convolutions or scans: labellers, and classifiers by a
+mean over time."""
 from itertools import pairwise
 
 import torch
@@ -7,7 +8,7 @@ from torch.nn.functional import pad
 
 from circulant.training.models.scans import ComplexRecurrence, MinGru
 
-__all__ = ["BODIES", "StepsClassifier"]
+__all__ = ["BODIES", "StepsClassifier", "StepsLabeller"]
 
 
 class _Causal(nn.Module):
@@ -55,18 +56,30 @@ BODIES = {"tcn": _Tcn, "min_gru": _min_gru, "lru": _lru}
 """Makers of (N, T, inputs) to (N, T, size) by kind, from the inputs and the size of each layer."""
 
 
-class StepsClassifier(nn.Module):
-    """Layers over (N, T, inputs), the mean of their steps, and a Linear to (N, classes).
+class StepsLabeller(nn.Module):
+    """Layers over (N, T, inputs) and a Linear to (N, T, classes), for connectionist temporal classification.
+
+    Steps see none after them, so that padding behind a sequence changes nothing.
 
     Members:
+        front: a Linear before the layers, of as many outputs; an Identity for 0.
         body: the layers.
         linear: the Linear to the classes.
     """
 
-    def __init__(self, kind: str, inputs: int, hidden: int, classes: int, layers: int) -> None:
+    def __init__(self, kind: str, inputs: int, hidden: int, classes: int, layers: int, *, front: int = 0) -> None:
         super().__init__()
-        self.body, self.linear = BODIES[kind]([inputs, *[hidden] * layers]), nn.Linear(hidden, classes)
+        self.front: nn.Module = nn.Linear(inputs, front) if front else nn.Identity()
+        self.body, self.linear = BODIES[kind]([front or inputs, *[hidden] * layers]), nn.Linear(hidden, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.linear(self.body(x).mean(1))
+        logits: Tensor = self.linear(self.body(self.front(x)))
+        return logits
+
+
+class StepsClassifier(StepsLabeller):
+    """Layers over (N, T, inputs), the mean of their steps, and a Linear to (N, classes); members of `StepsLabeller`."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.linear(self.body(self.front(x)).mean(1))
         return logits

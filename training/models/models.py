@@ -9,9 +9,9 @@ from torch import nn
 from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 from circulant.training.models import python
-from circulant.training.models.causal import BODIES, StepsClassifier
+from circulant.training.models.causal import BODIES, StepsClassifier, StepsLabeller
 from circulant.training.models.sequences import KeywordCrnn, SequenceClassifier, SequenceLabeller
-from circulant.training.models.vision import LeNet5, ResNet8, cnn, funnel, lenet_caffe, mlp, vgg
+from circulant.training.models.vision import LeNet5, ResNet8, cnn, funnel, lenet_caffe, mlp, separable, vgg
 from circulant.training.settings.model import ModelSettings
 
 __all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build", "described"]
@@ -64,6 +64,8 @@ def _of_steps(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> 
 
 
 def _labeller(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
+    if settings.cell in BODIES:
+        return StepsLabeller(settings.cell, shape[-1], settings.hidden, classes, settings.layers, front=settings.front)
     return SequenceLabeller(shape[-1], settings.hidden, classes, cell=settings.cell, layers=settings.layers,
                             projection=settings.projection, peephole=settings.peephole,
                             bidirectional=settings.bidirectional, dropout=settings.dropout, front=settings.front)
@@ -93,6 +95,7 @@ MODELS: dict[str, _Kind] = {
     "lenet_caffe": _Kind(lambda s, shape, classes: lenet_caffe(shape, classes), True),
     "cnn": _Kind(_cnn, True),
     "vgg": _Kind(lambda s, shape, classes: vgg(shape, classes, width=s.width or 32), True),
+    "separable": _Kind(lambda s, shape, classes: separable(shape, classes, width=s.width or 32), True),
     "python": _Kind(lambda s, shape, classes: python.made(s)),
     "resnet8": _Kind(lambda s, shape, classes: ResNet8(shape, classes, width=s.width or 16), True),
 }

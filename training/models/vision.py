@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["BasicBlock", "LeNet5", "ResNet8", "cnn", "funnel", "lenet_caffe", "mlp", "vgg"]
+__all__ = ["BasicBlock", "LeNet5", "ResNet8", "cnn", "funnel", "lenet_caffe", "mlp", "separable", "vgg"]
 
 
 def mlp(shape: Sequence[int], widths: Sequence[int], classes: int) -> nn.Sequential:
@@ -116,6 +116,33 @@ def funnel(shape: Sequence[int], classes: int, widths: Sequence[int]) -> nn.Sequ
         raise Refusal(f"A CNN of {len(widths)} convolutions must have images of at least {least} × {least}, not "
                       f"{shape[1]} × {shape[2]}; choose fewer widths")
     return _stack(shape, classes, widths, range(1, len(widths)))
+
+
+def separable(shape: Sequence[int], classes: int, *, width: int = 32) -> nn.Sequential:
+    """A depthwise separable network (Howard et al. 2017, arXiv 1704.04861) of width to 4 · width channels.
+
+    A 3 × 3 convolution at every second row and column, then three pairs of a 3 × 3 depthwise and a 1 × 1 convolution,
+    to 2 · width and twice 4 · width channels, the first with a maximum over 2 × 2 behind it; all with batch
+    normalisation and ReLU. The mean over all positions is what the Linear takes.
+
+    Raises:
+        Refusal: when an image is smaller than 4 × 4.
+    """
+    if min(shape[1:]) < 4:
+        raise Refusal(f"The separable CNN must have images of at least 4 × 4, not {shape[1]} × {shape[2]}; choose "
+                      "another model")
+    convs = [("conv", nn.Conv2d(shape[0], width, 3, stride=2, padding=1, bias=False))]
+    channels = width
+    for number, outputs in enumerate((2 * width, 4 * width, 4 * width), start=1):
+        convs += [(f"depthwise{number}", nn.Conv2d(channels, channels, 3, padding=1, groups=channels, bias=False)),
+                  (f"pointwise{number}", nn.Conv2d(channels, outputs, 1, bias=False))]
+        channels = outputs
+    parts: list[tuple[str, nn.Module]] = []
+    for name, conv in convs:
+        parts += [(name, conv), (f"{name}_norm", nn.BatchNorm2d(conv.out_channels)), (f"{name}_relu", nn.ReLU())]
+    parts.insert(9, ("pool", nn.MaxPool2d(2)))
+    parts += [("mean", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("linear", nn.Linear(channels, classes))]
+    return nn.Sequential(OrderedDict(parts))
 
 
 def _stack(shape: Sequence[int], classes: int, widths: Sequence[int], pools: Collection[int]) -> nn.Sequential:

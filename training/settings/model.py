@@ -4,9 +4,12 @@ from typing import Any
 
 from circulant.sim.settings import Table, key
 
-__all__ = ["CELLS", "OPTIONS", "ModelSettings"]
+__all__ = ["CELLS", "OPTIONS", "STEPS", "ModelSettings"]
 
 CELLS = ("gru", "lstm", "reset_gru")
+
+STEPS = ("tcn", "min_gru", "lru")
+"""Layers without a matrix in a recurrence."""
 
 _RECURRENT = ("hidden", "layers", "bidirectional", "dropout")
 _PROJECTED = ("projection", "peephole")
@@ -15,7 +18,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "gru": _RECURRENT,
     "lstm": (*_RECURRENT, *_PROJECTED),
     "reset_gru": _RECURRENT,
-    **dict.fromkeys(("tcn", "min_gru", "lru"), ("hidden", "layers")),
+    **dict.fromkeys(STEPS, ("hidden", "layers")),
     "labeller": ("cell", *_RECURRENT, *_PROJECTED, "front"),
     "crnn": ("cell", *_RECURRENT, *_PROJECTED, "width"),
     "mlp": ("hidden", "layers", "widths"),
@@ -24,6 +27,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "cnn": ("width", "widths"),
     "vgg": ("width",),
     "resnet8": ("width",),
+    "separable": ("width",),
     "python": ("path", "arguments"),
     "saved": (),
 }
@@ -40,7 +44,8 @@ class ModelSettings(Table):
     layers: int = key(1, "recurrent layers, blocks of a tcn, or hidden layers of an mlp", low=1, high=8)
     widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, instead of hidden and layers; channels "
                                   "of each convolution of a cnn, instead of width", low=1, high=65536)
-    cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=CELLS)
+    cell: str = key("gru", "recurrent cell of a labeller or crnn; a labeller has tcn, min_gru and lru, too",
+                    choices=(*CELLS, *STEPS))
     projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
     peephole: bool = key(False, "whether an lstm has peepholes")
     bidirectional: bool = key(False, "whether recurrent layers run in both directions")
@@ -57,10 +62,16 @@ class ModelSettings(Table):
 
     def contradictions(self) -> list[str]:
         problems = []
-        taken = ("kind", "dense", *OPTIONS[self.kind])
+        named, options = repr(self.kind), OPTIONS[self.kind]
+        if self.kind == "labeller" and self.cell in STEPS:
+            named, options = f"'labeller' of {self.cell!r}", ("cell", "hidden", "layers", "front")
+        taken = ("kind", "dense", *options)
         if ignored := self.besides(*taken):
-            return [f"A model {self.kind!r} must be given the options {', '.join(taken)}, not {', '.join(ignored)}; "
-                    "leave them out"]
+            return [f"A model {named} must be given the options {', '.join(taken)}, not {', '.join(ignored)}; leave "
+                    "them out"]
+        if self.kind == "crnn" and self.cell in STEPS:
+            return [f"A model 'crnn' must have a cell of {', '.join(map(repr, CELLS))}, not {self.cell!r}; choose one, "
+                    "or a labeller"]
         if self.width and self.widths:
             problems.append(f"A model {self.kind!r} must be given width or widths, not both {self.width} and "
                             f"{self.widths}; leave one out")

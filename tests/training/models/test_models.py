@@ -10,7 +10,7 @@ from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.models import MODELS, ModelSettings, SequenceClassifier, build
 
 SAMPLES = {"lenet5": (1, 28, 28), "lenet_caffe": (1, 28, 28), "cnn": (3, 32, 32), "vgg": (3, 32, 32),
-           "resnet8": (3, 32, 32)}
+           "resnet8": (3, 32, 32), "separable": (1, 28, 28)}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "python"])

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from circulant.sim.refusal import Refusal
-from circulant.training.models.vision import LeNet5, ResNet8, cnn, funnel, lenet_caffe, mlp, vgg
+from circulant.training.models.vision import LeNet5, ResNet8, cnn, funnel, lenet_caffe, mlp, separable, vgg
 
 
 def layers(model, kind):
@@ -52,6 +52,15 @@ def test_cnn_does_most_of_its_work_on_few_positions():
     assert [conv.out_channels for conv in layers(model, nn.Conv2d)] == [8, 16, 32, 32]
     assert [name for name, _ in model.named_children() if name.startswith("pool")] == ["pool1", "pool2", "pool4"]
     assert model(torch.rand(2, 3, 32, 32)).shape == (2, 10)
+
+
+def test_most_weights_of_a_separable_network_are_of_its_1_by_1_parts():
+    model = separable((1, 28, 28), 10, width=8)
+    shapes = [(conv.groups, conv.kernel_size[0], conv.out_channels) for conv in layers(model, nn.Conv2d)]
+    assert shapes == [(1, 3, 8), (8, 3, 8), (1, 1, 16), (16, 3, 16), (1, 1, 32), (32, 3, 32), (1, 1, 32)]
+    assert [model[:n](torch.rand(1, 1, 28, 28)).shape[2] for n in (1, 9, 10)] == [14, 14, 7]
+    with pytest.raises(Refusal, match=r"^The separable CNN must have images of at least 4 × 4, not 3 × 8; choose"):
+        separable((1, 3, 8), 10)
 
 
 def test_funnel_halves_its_image_behind_all_but_the_last():

@@ -3,6 +3,7 @@ import pytest
 
 from circulant.sim.refusal import Refusal
 from circulant.sim.settings import choices, keys
+from circulant.training.models.causal import BODIES
 from circulant.training.models.models import MODELS
 from circulant.training.models.sequences import CELLS
 from circulant.training.settings.model import OPTIONS, ModelSettings
@@ -10,7 +11,7 @@ from circulant.training.settings.model import OPTIONS, ModelSettings
 
 def test_every_choice_is_implemented():
     assert set(choices(ModelSettings, "kind")) == {*MODELS, "saved"}
-    assert set(choices(ModelSettings, "cell")) == CELLS.keys()
+    assert set(choices(ModelSettings, "cell")) == CELLS.keys() | BODIES.keys()
     assert all(set(options) < keys(ModelSettings).keys() for options in OPTIONS.values())
 
 
@@ -27,7 +28,10 @@ def test_every_choice_is_implemented():
     ({"peephole": True, "width": 4}, r"^A model 'gru' must be given the options kind, dense, hidden, layers, "
                                      r"bidirectional, dropout, not peephole = True, width = 4; leave them out$"),
     ({"kind": "labeller", "peephole": True}, r"^Peepholes and a projection must be asked of cell 'lstm', not of 'gru'"),
-    ({"kind": "labeller", "cell": "lstmm"}, r"^model\.cell must be one of 'gru', 'lstm', 'reset_gru', not 'lstmm'"),
+    ({"kind": "labeller", "cell": "lstmm"}, r"^model\.cell must be one of 'gru', 'lstm', .*, not 'lstmm'"),
+    ({"kind": "labeller", "cell": "tcn", "dropout": 0.1}, r"^A model 'labeller' of 'tcn' must be given the options "
+                                                          r"kind, dense, cell, hidden, layers, front, not dropout = "),
+    ({"kind": "crnn", "cell": "lru"}, r"^A model 'crnn' must have a cell of 'gru', 'lstm', 'reset_gru', not 'lru'; "),
     ({"kind": "lstm", "projection": 64}, r"^A projection must be below the 64 hidden units, not 64; choose 0"),
 ])
 def test_settings_wrong(settings, message):
