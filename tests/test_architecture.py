@@ -335,14 +335,14 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_910,
-    "training": 15_650,
+    "training": 15_705,
     "sim": 18_075,
     "hw": 26_995,
     "boards": 7_795,
-    "benchmarks": 10_195,
+    "benchmarks": 10_205,
     "examples": 1_200,
     "docs": 200,
-    "tests": 55_840,
+    "tests": 55_890,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
