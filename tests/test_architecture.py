@@ -339,14 +339,14 @@ LINES = {
     "sim": 18_075,
     "hw": 26_995,
     "boards": 7_795,
-    "benchmarks": 10_205,
+    "benchmarks": 10_270,
     "examples": 1_200,
     "docs": 200,
-    "tests": 55_890,
+    "tests": 55_950,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_160, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_120, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

@@ -137,7 +137,8 @@ class Value:
         lo, hi = (max(-1 << width - 1, min((1 << width - 1) - 1, bound)) for bound in (self.lo, self.hi))
         if (lo, hi) == (self.lo, self.hi):
             return self
-        return Value(f"clip{self.bits}({self.text}, {width})", lo, hi, self.bits)
+        bits = register(self.lo, self.hi)
+        return Value(f"clip{bits}({self.cast('int32_t') if bits < self.bits else self.text}, {width})", lo, hi, bits)
 
     def cast(self, to: str) -> str:
         """The text, converted to a type that holds every value."""
