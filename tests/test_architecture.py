@@ -335,14 +335,14 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_910,
-    "training": 15_705,
+    "training": 15_735,
     "sim": 18_075,
     "hw": 26_995,
     "boards": 7_795,
     "benchmarks": 10_270,
     "examples": 1_200,
     "docs": 200,
-    "tests": 55_950,
+    "tests": 55_980,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

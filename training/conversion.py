@@ -93,6 +93,7 @@ def _converted(model: nn.Module, sample: Any, name: str | None) -> tuple[Model, 
     lowered = lower(graph)
     result = lowered.model(name)
     _compare(model, result, list(tensors.values()), graph.outputs)
+    _compare_longer(model, result, list(tensors.values()), graph.outputs)
     values = {each.name: array for each, array in zip(result.inputs, given.values(), strict=True)}
     return result, lowered, values if len(values) > 1 else next(iter(values.values()))
 
@@ -132,6 +133,32 @@ def _compare(model: nn.Module, result: Model, sample: list[Tensor], outputs: tup
         _compare(model, result, whole, outputs)  # Of integers they are equal.
         raise Refusal("The indices of a table (Embedding) must be integers, as its rows are compared with them, but "
                       "the sample has others, which torch cuts off; round them first") from None
+
+
+def _compare_longer(model: nn.Module, result: Model, sample: list[Tensor], outputs: tuple[Output, ...]) -> None:
+    """Check that what was captured holds for other lengths, too, with one more step of each sequence.
+
+    Raises:
+        Refusal: when it does not, though the model takes such a sequence: an index or a number is that of the sample.
+    """
+    flows = [each.flow for each in result.inputs]
+    if not any(flow.sequence for flow in flows) or any(each.flow.grid or each.shape for each in result.inputs):
+        return
+    few = [each[:2] for each in sample]
+    longer = [torch.cat([each, each[:, :1]], 1) if flow.sequence else each
+              for each, flow in zip(few, flows, strict=True)]
+    try:
+        with torch.no_grad(), numbers_of(torch.float64), parametrize.cached():
+            model(*longer)
+    except Exception:
+        return  # A model of one length says so itself.
+    try:
+        _compare(model, result, longer, outputs)
+    except AssertionError:
+        steps = next(each.shape[1] for each, flow in zip(few, flows, strict=True) if flow.sequence)
+        raise Refusal(f"The model must do the same with sequences of any length, as its hardware does, but {steps} "
+                      f"steps and {steps + 1} are not alike to it; write y[:, -1] for the last step, y.mean(1) for a "
+                      "sum that is divided by the steps, and leave x.shape out of calculations") from None
 
 
 def _compare_output(got: NDArray[np.float64], wanted: NDArray[np.float64], output: Output) -> None:

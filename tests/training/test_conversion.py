@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from circulant.sim.real import float_model as sim
 from circulant.sim.refusal import Refusal
@@ -310,6 +311,28 @@ def test_a_wrong_conversion_is_caught(monkeypatch):
     monkeypatch.setattr(cell, "first_columns", reversed_columns)
     with pytest.raises(AssertionError, match=r"^The converted model differs from torch by"):
         reference(compress(classifier(), 8), sequences())
+
+
+@pytest.mark.parametrize("run", [
+    lambda m, x: m.fc(m.rnn(x)[0][:, 5]), lambda m, x: m.fc(m.rnn(x)[0]) * (x.shape[1] / 10),
+    lambda m, x: m.fc(m.rnn(pack_padded_sequence(x, [6] * len(x), batch_first=True))[1][-1])])
+def test_what_holds_for_the_length_of_the_sample_alone_is_refused(run):
+    model = Net(run, fc=nn.Linear(4, 2), rnn=nn.GRU(3, 4, batch_first=True))
+    with pytest.raises(Refusal, match=r"^The model must do the same with sequences of any length, as its hardware does"
+                                      r", but 6 steps and 7 are not alike to it; write y\[:, -1\] for the last step, "
+                                      r"y\.mean\(1\) for a sum that is divided by the steps, and leave x\.shape out "
+                                      r"of calculations$"):
+        reference(model, sequences(shape=(5, 6, 3)))
+
+
+def test_sizes_that_follow_the_sample_are_taken():
+    """A sum by the number of its steps is a mean; what says itself that it takes one length is left alone."""
+    def five(m, x):
+        assert x.shape[1] == 5
+        return m.fc(m.rnn(x)[0][:, 4])
+
+    for run in (lambda m, x: m.fc(m.rnn(x)[0].sum(1) / x.shape[1]), five):
+        reference(Net(run, fc=nn.Linear(4, 2), rnn=nn.GRU(3, 4, batch_first=True)), sequences(shape=(5, 5, 3)))
 
 
 def test_the_result_is_a_model_of_sim():

@@ -80,10 +80,11 @@ PROGRAMS = {
         "norm": nn.BatchNorm2d(3), "conv": nn.Conv2d(3, 4, 3)}),
     "norm of signals first": (SIGNALS, lambda m, x: m.fc(m.conv(m.norm(x)).amax(2)), {
         "norm": nn.BatchNorm1d(3), "conv": nn.Conv1d(3, 4, 3)}),
-    "packed": (STEPS, lambda m, x: m.fc(m.rnn(pack_padded_sequence(x, [6] * len(x), batch_first=True))[1][0][-1]), {
-        "rnn": lstm()}),
+    "packed": (STEPS, lambda m, x: m.fc(m.rnn(pack_padded_sequence(x, [x.shape[1]] * len(x), batch_first=True))[1][0][
+        -1]), {"rnn": lstm()}),
     "packed and padded again": (STEPS, lambda m, x: m.fc(pad_packed_sequence(m.rnn(pack_padded_sequence(
-        x.transpose(0, 1), torch.full((len(x),), 6), enforce_sorted=False))[0], batch_first=True)[0]), {"rnn": both()}),
+        x.transpose(0, 1), torch.full((len(x),), x.shape[1]), enforce_sorted=False))[0], batch_first=True)[0]), {
+            "rnn": both()}),
     "sum of what is flattened": (IMAGES, lambda m, x: m.fc(m.conv(x).flatten(1)) + m.wide(x.mean((2, 3))), {
         "conv": nn.Conv2d(3, 1, 7), "wide": nn.Linear(3, 2)}),
 }
