@@ -105,8 +105,9 @@ class Trial:
 
 def draw(seed: int) -> Drawn:
     """The network of a seed; objectives and levels come in turn, of eight networks one has both directions, one is
-    reloadable, one has several streams, and one, of layers without a state, beats of several blocks."""
-    rng, kind = np.random.default_rng((37, seed)), seed % 8
+    reloadable, one has several streams, and one beats of several blocks: of layers without a state, or every second one
+    of cells with arrays of their own."""
+    rng, kind, own = np.random.default_rng((37, seed)), seed % 8, seed % 16 == WIDE
     while True:
         cells = [str(cell) for cell in rng.choice(CELLS, rng.integers(1, 4))]
         if kind == 7:
@@ -114,10 +115,10 @@ def draw(seed: int) -> Drawn:
         sizes = rng.choice(BLOCKS, len(cells) + 1) if rng.random() < 0.5 else [rng.choice(BLOCKS)] * (len(cells) + 1)
         inputs, streams = int(rng.integers(1, 12)), int(rng.integers(2, 4)) if kind == 5 else 1
         blocks = [int(k) for k in sizes]
-        layers = perceptron(rng, inputs, blocks) if kind == WIDE else recurrent_layers(rng, inputs, cells, blocks)
+        layers = perceptron(rng, inputs, blocks) if kind == WIDE and not own else recurrent_layers(rng, inputs, cells, blocks)
         weights, scale, activations = (
             int(rng.integers(2, 9)), str(rng.choice(("matrix", "row"))), int(rng.integers(8, 15)))
-        objective = OBJECTIVES[seed % len(OBJECTIVES)]
+        objective = "throughput" if own else OBJECTIVES[seed % len(OBJECTIVES)]
         options = {"objective": "area" if kind == 7 and objective == "latency" else objective,
                    "levels": 4 + seed % 6, "multipliers": int(rng.choice([8, 40, 120])), "streams": streams,
                    "reloadable": kind == 3,

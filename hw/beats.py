@@ -10,8 +10,6 @@ from itertools import product
 from math import inf
 from typing import Any
 
-from circulant.hw.array.bank_shape import write_latency
-from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.layer_programs import IN_TURN, matrices_of
 from circulant.hw.array.passes.matrix import blocks_aside
 from circulant.hw.array.plans import LayerPlan, Plan, Simple, StreamPlan, ValuesPlan
@@ -24,6 +22,7 @@ from circulant.hw.plan.layer_plan import array_shapes, candidates, exact, narrow
 from circulant.hw.plan.passes import Ladder, ladder, useful
 from circulant.hw.plan.passing import Cycles, Passing, forked, latencies, passing
 from circulant.hw.plan.shared.cost import period
+from circulant.hw.plan.step_cost import chain_latency
 from circulant.hw.stream.link import values
 from circulant.hw.unit import Site, inputs, placed, unelaborated, unit
 from circulant.sim.golden.network import Network
@@ -311,8 +310,12 @@ def _sooner(sizes: Sizes, plans: Sequence[Plan], at: int, limits: tuple[int, int
     if isinstance(layer, Linear) and isinstance(plan, LayerPlan) and plan.sharing is None:
         shapes = [replace(shape, takes=n) for shape in _shapes(layer, blocks, levels)
                   if shape.multipliers(layer.product.block_size) <= spare for n in BEATS if n <= shape.takes]
-        return _earliest(layer, plan, coming, [each for each in shapes if vector_cycles(layer, each) <= bound], bound)
-    return plan
+        made = [_planned(layer, each) for each in shapes]
+    elif isinstance(layer, RecurrentLayer) and isinstance(plan, LayerPlan) and plan.sharing is None:
+        made = [each for each in candidates(layer, 1, levels, min(blocks, CELLS)) if each.multipliers <= spare]
+    else:
+        return plan
+    return _earliest(layer, plan, coming, [each for each in made if each.cycles <= bound], bound)
 
 
 def _widest(layer: Stage, plan: ValuesPlan, coming: _Coming, spare: int) -> Plan:
@@ -340,41 +343,46 @@ def _joined(sizes: Sizes, plans: Sequence[Plan], at: int, plan: Plan, source: in
     return found[at].leaves[-1], plan.multipliers
 
 
-def _earliest(layer: Linear, plan: LayerPlan, coming: _Coming, shapes: list[ArrayShape], bound: int) -> LayerPlan:
-    """The plan of a layer with one of some arrays, within a period of ``bound``, whose result is there first."""
-    own = layer.product.block_size
+def _earliest(layer: Simple, plan: LayerPlan, coming: _Coming, made: list[LayerPlan], bound: int) -> LayerPlan:
+    """The plan of a layer with the array of one that is made, within a period of ``bound``, whose result is there
+    first."""
+    matrices = matrices_of(layer)
+    own = matrices[0].product.block_size
 
     def comes(shape: ArrayShape) -> Cycles:
-        return coming.taken(own * blocks_aside(matrices_of(layer), shape))
+        return coming.taken(own * blocks_aside(matrices, shape))
 
-    shapes.sort(key=lambda shape: (_estimate(layer, shape, comes(shape)), shape.chains, shape.multipliers(own)))
+    made.sort(key=lambda each: (_estimate(layer, each, comes(each.shape)), each.shape.chains, each.multipliers))
     played: list[tuple[tuple[float, ...], int, LayerPlan]] = []
-    for shape in shapes[:RANKED]:
-        for first in sorted({1, shape.slots, 2 * shape.slots, IN_TURN[0]}):
-            each = replace(_planned(layer, shape, (first, *IN_TURN[1:])), schedule=EitherFirst)
-            given = leaving(layer, each, comes(shape), own * blocks_aside(matrices_of(layer), shape))
+    for one in made[:RANKED]:
+        for first in sorted({1, one.shape.slots, 2 * one.shape.slots, IN_TURN[0]}):
+            each = replace(one, spacing=(first, *IN_TURN[1:]), schedule=EitherFirst)
+            given = leaving(layer, each, comes(each.shape), own * blocks_aside(matrices, each.shape))
             assert given is not None
-            played.append(((given[-1], sum(given) / len(given), shape.chains, each.multipliers), len(played), each))
-    given = leaving(layer, plan, comes(plan.shape), own * blocks_aside(matrices_of(layer), plan.shape))
+            key = given[-1], sum(given) / len(given), each.shape.chains, each.multipliers
+            played.append((key, len(played), each))
+    given = leaving(layer, plan, comes(plan.shape), own * blocks_aside(matrices, plan.shape))
     assert given is not None
     for (last, *_), _, each in sorted(played):
         if last >= given[-1]:
             break
-        cycles = period([each.alone(layer)], [0])[0]
+        cycles = period([each.alone(layer)], [each.elements])[0]
         if cycles <= max(bound, plan.cycles):
             return each.taking(cycles)
     return plan
 
 
-def _estimate(layer: Linear, shape: ArrayShape, comes: Cycles) -> int:
+def _estimate(layer: Simple, plan: LayerPlan, comes: Cycles) -> int:
     """The cycle in which about the last block of a result leaves: columns first or rows first, whichever is sooner."""
-    p, q, k = layer.product.weights.shape
-    passes, groups = -(-p // shape.rows), -(-q // shape.columns)
-    aside = blocks_aside(matrices_of(layer), shape)
+    matrices, shape = matrices_of(layer), plan.shape
+    passes, groups = (sum(-(-each.rows // shape.rows) for each in matrices if not each.stage),
+                      -(-matrices[0].inputs // shape.columns))
+    aside = blocks_aside(matrices, shape)
     there = [comes[min(((n + 1) * shape.columns - 1) // aside, len(comes) - 1)] for n in range(groups)]
     down, along = there[0], there[0]
     for cycle in there:
         down, along = max(down, cycle) + passes * shape.fold, max(along, cycle) + shape.fold
     ends = min(down + passes * (shape.slots - 1),
                along + (passes - 1) * max(groups * shape.fold, shape.slots) + shape.slots)
-    return max(ends, there[-1] + -(-p // shape.gives)) + write_latency(k, shape.levels) + array_latency(k, shape)
+    leaves = -(-layer.outputs // (plan.elements or matrices[0].product.block_size * shape.gives))
+    return max(ends, there[-1] + leaves) + chain_latency(layer, shape, plan.elements)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from circulant.hw.array.plans import LayerPlan, Plan, Sharing, streams_of, wanted
+from circulant.hw.array.schedules.input_first import InputFirst
+from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
 from circulant.sim.design import Latencies
 from circulant.sim.golden.network import Network
@@ -15,7 +17,7 @@ from circulant.sim.kinds.over_time import OverTime
 from circulant.sim.shape.kinds import within
 
 __all__ = ["held_up", "kept_back", "leaving", "leaving_to", "reblocked", "sample_latencies", "sample_latency",
-           "through"]
+           "through", "with_state_first"]
 
 def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> Latencies:
     """Both latencies by their names in a manifest: spaced, as `sample_latency` gives it, and contiguous, of samples in
@@ -33,6 +35,12 @@ def sample_latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[t
             **({} if found is None or _stepwise(network) else {"estimates": ["latency_contiguous"]})}
 
 
+def with_state_first(stages: Sequence[Stage], plans: Sequence[Plan]) -> list[int]:
+    """The layers with an array of their own that multiplies the next step's state when a result is out."""
+    return [n for n, (layer, plan) in enumerate(zip(stages, plans, strict=True)) if isinstance(plan, LayerPlan)
+            and plan.sharing is None and plan.schedule is not InputFirst and cells_of(layer)]
+
+
 def _stepwise(network: Network) -> bool:
     """Whether each vector has a result."""
     return network.per_step or not network.sequence
@@ -40,15 +48,15 @@ def _stepwise(network: Network) -> bool:
 
 def _contiguous(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]], spaced: int) -> int | None:
     """The latency in a closed loop; ``spaced`` is that of a sample alone."""
-    stepwise = _stepwise(network)
+    stepwise, early = _stepwise(network), 1 + max(with_state_first(network.stages, plans), default=-1)
     shared = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
-    if stepwise and not shared:
+    if stepwise and not shared and not early:
         return spaced  # An array of one's own has nothing left to do when the result is out.
     if streams_of(plans) > 1 and not stepwise:
         return None
     groups, elements, gives = list(dict.fromkeys(shared)), [], False
     for n, (layer, plan) in enumerate(zip(network.stages, plans, strict=True)):
-        if n >= len(shared) and (stepwise or gives or isinstance(layer, OverTime)):
+        if n >= max(len(shared), early) and (stepwise or gives or isinstance(layer, OverTime)):
             break
         if not isinstance(plan, LayerPlan):
             return None

@@ -222,7 +222,7 @@ def with_array(kind: type[object]) -> None:
         key = (id(layer), *(come - comes[-1] for come in comes if early))
         if key not in plan.results:
             own = plan.alone(layer)
-            plan.results[key] = arriving_results(own, key[1:]) if early else [
+            plan.results[key] = arriving_results(own, plan.elements, key[1:]) if early else [
                 *sample_results([own], [plan.elements])]
         return [comes[-1] + cycle for cycle in plan.results[key]]
 

@@ -10,7 +10,7 @@ from functools import singledispatch
 from math import ceil
 
 from circulant.hw.array.plans import LayerPlan, Plan, Sharing, sharings, streams_of, wanted
-from circulant.hw.plan.latency import held_up, kept_back, leaving_to, sample_latencies
+from circulant.hw.plan.latency import held_up, kept_back, leaving_to, sample_latencies, with_state_first
 from circulant.hw.plan.shared.cost import results_together
 from circulant.sim.design import Latencies
 from circulant.sim.golden.network import Network
@@ -55,7 +55,8 @@ def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[in
         kept_back(network.stages[at], found[at].comes[0], k, wanted(network.arrangement, at, plans))
         if blocks[at][0] == k else 0 for at in readers)
     stepwise = network.per_step or not network.sequence  # Nothing is under way when a result is out,
-    early = apart and any(stage.kind == "taps" for stage in network.stages)  # but products of older taps may be.
+    early = with_state_first(network.stages, plans) or (  # but products with a state or with older taps may be.
+        apart and any(stage.kind == "taps" for stage in network.stages))
     return {"latency_spaced": spaced, "latency_contiguous": spaced if stepwise and not early else None}
 
 

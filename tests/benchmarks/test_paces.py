@@ -16,12 +16,14 @@ RIGHT = {"latency_spaced": 80, "latency_contiguous": 90, "period": 20}
 def test_the_draws_cover_objectives_levels_and_options():
     drawn = [draw(seed) for seed in SEEDS]
     options = [each.options for each in drawn]
-    assert {each["objective"] for each in options} == {"latency", "area", "auto"}
+    assert {each["objective"] for each in options} == {"latency", "area", "auto", "throughput"}
     assert {each["levels"] for each in options} == set(range(4, 10))
     assert {each["streams"] for each in options} == {1, 2, 3}
     assert {each["reloadable"] for each in options} == {True, False}
     assert {each["beat_blocks"] for each in options} == {0, 1, 2, 4}
     layers = [each.network.stages for each in drawn]
+    own = [each for each, made in zip(layers, options, strict=True) if made["objective"] == "throughput"]
+    assert {layer.kind for each in own for layer in each} >= {"lstm", "gru"}, "cells have arrays of their own"
     assert {layer.kind for each in layers for layer in each} == {"lstm", "gru", "bidirectional", "linear"}
     products = [product for each in layers for layer in each if layer.kind in ("lstm", "gru")
                 for product in layer.products.values()]

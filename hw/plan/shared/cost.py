@@ -12,6 +12,7 @@ from math import inf
 
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import MAIN
+from circulant.hw.layers.cell import cells_of
 from circulant.hw.plan.shared.events import Events, merged
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.play import Array, Play, working
@@ -187,16 +188,19 @@ def sample_results(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[
     return tuple(cycle - taken[-1] for cycle in given)
 
 
-def arriving_results(own: Sharing, comes: Sequence[int]) -> list[int]:
-    """Cycles in which the blocks of a result leave a layer without a state that has an array to itself, as those of its
-    input come in these; nothing else is under way."""
-    play, found, at = Play([own], [0], closed=True), list[int](), 0
-    start = comes[0] - IDLE
-    while len(found) < play.gives:
-        accepts, leaves = play.step(at < len(comes) and start + play.cycle >= comes[at])
-        at += accepts
-        if leaves:
-            found.append(start + play.cycle - 1)
+def arriving_results(own: Sharing, elements: int, comes: Sequence[int]) -> list[int]:
+    """Cycles in which the blocks of a result leave a layer that has an array to itself, as those of its input come in
+    these; nothing else is under way, and of a layer with a state that has come, as have the products with it."""
+    play, offset = Play([own], [elements], closed=True), comes[0] - IDLE
+    for quiet in (0, play.quiet, play.quiet) if cells_of(own.layers[0]) else (0,):
+        for _ in range(quiet):
+            play.step(False)
+        found, at, start = list[int](), 0, offset - play.cycle
+        while len(found) < play.gives:
+            accepts, leaves = play.step(at < len(comes) and start + play.cycle >= comes[at])
+            at += accepts
+            if leaves:
+                found.append(start + play.cycle - 1)
     return found
 
 
