@@ -115,7 +115,8 @@ def draw(seed: int) -> Drawn:
         sizes = rng.choice(BLOCKS, len(cells) + 1) if rng.random() < 0.5 else [rng.choice(BLOCKS)] * (len(cells) + 1)
         inputs, streams = int(rng.integers(1, 12)), int(rng.integers(2, 4)) if kind == 5 else 1
         blocks = [int(k) for k in sizes]
-        layers = perceptron(rng, inputs, blocks) if kind == WIDE and not own else recurrent_layers(rng, inputs, cells, blocks)
+        layers = recurrent_layers(rng, inputs, cells, blocks) if kind != WIDE or own else perceptron(
+            rng, inputs, blocks)
         weights, scale, activations = (
             int(rng.integers(2, 9)), str(rng.choice(("matrix", "row"))), int(rng.integers(8, 15)))
         objective = "throughput" if own else OBJECTIVES[seed % len(OBJECTIVES)]

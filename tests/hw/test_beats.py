@@ -63,7 +63,8 @@ CASES = [("perceptron", 2, 90, "throughput"), ("perceptron", AUTO, 120, "auto"),
          ("tcn", 2, 200, "auto"), ("causal", 4, 300, "throughput"), ("causal", AUTO, 300, "auto"),
          ("dense", 2, 120, "throughput"), ("wavenet", AUTO, 400, "auto"),
          ("steps", AUTO, 300, "latency"), ("perceptron", 2, 150, "area"),
-         ("space", AUTO, 200, "auto"), ("projected", 2, 500, "throughput"), ("projected", 2, 400, "latency"), ("gru", 4, 300, "auto")]
+         ("projected", 2, 500, "throughput"), ("projected", 2, 400, "latency"), ("gru", 4, 300, "auto"),
+         ("space", AUTO, 200, "auto")]
 """Vectors of 5 and of 3 blocks, with beats of several, also through one array; cells, one of which has a second
 vector."""
 

@@ -3,7 +3,7 @@ for them."""
 import numpy as np
 import pytest
 
-from circulant.hw.array.plans import sharings
+from circulant.hw.array.plans import ValuesPlan, sharings
 from circulant.hw.beats import Sizes
 from circulant.hw.plan.passing import latencies
 from circulant.hw.plan.shared.apart import apart_plans
@@ -52,3 +52,15 @@ def test_the_best_estimate_comes_first_and_a_single_layer_has_none():
     assert late[0] <= 1.1 * min(late)
     alone = network("perceptron", 1, 16, inputs=16)
     assert not list(apart_plans(alone, plan(alone, 300, levels=6), 300, levels=6, beats=8))
+
+
+def test_layers_beside_the_array_take_as_many_values_as_it_gives_if_it_leaves_so_much():
+    found = NETWORKS["wavenet"]()
+    slow, seen = plan(found, 130, levels=6), set()
+    for plans in apart_plans(found, slow, 300, levels=6, beats=8):
+        (sharing,), beside = sharings(plans), [each for each in plans if isinstance(each, ValuesPlan)]
+        given, least = min(16, 4 * sharing.shape.gives), min(each.elements for each in beside)
+        assert sum(each.multipliers for each in plans) <= 300
+        assert least >= given or sum(each.multipliers for each in plans) + 6 * least > 300
+        seen |= {(each.elements, least) for each in slow if isinstance(each, ValuesPlan)}
+    assert all(before < least for before, least in seen)
