@@ -23,6 +23,9 @@ from circulant.sim.kinds.over_time import COUNT_BITS, STEPS, OverTime
 
 __all__ = ["OverTimeLayer"]
 
+BESIDE = 16
+"""Means at the most that are divided side by side because what lies behind takes as many, where less come at once."""
+
 
 class OverTimeLayer(WithoutImages, wiring.Component):
     """Sequences in, vectors out; equals `sim.kinds.over_time.OverTime`. Takes a block in each cycle, but for
@@ -118,7 +121,8 @@ class OverTimeLayer(WithoutImages, wiring.Component):
 
 @unit.register
 def _(layer: OverTime, plan: StreamPlan, site: Site) -> OverTimeLayer:
-    return OverTimeLayer(layer, k=site.k, streams=plan.streams)
+    gathers = layer.mode == "mean" and not (wanted := min(site.wanted, BESIDE)) % site.k
+    return OverTimeLayer(layer, k=wanted if gathers else site.k, streams=plan.streams)
 
 
 without_multipliers(OverTime)

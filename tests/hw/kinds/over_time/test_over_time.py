@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
+from circulant.hw.array.plans import StreamPlan
 from circulant.hw.kinds.over_time.over_time import OverTimeLayer
+from circulant.hw.stream.link import values
+from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.over_time import OverTime
 from tests.hw.golden import blocks, numbers
@@ -49,3 +52,12 @@ def test_the_next_sequence_comes_while_a_mean_is_divided():
     came, left = cycles(OverTimeLayer(layer, k=2), blocks(numbers(GIVEN, 4, 8, 6), 2))
     assert (np.diff(came[::24]) == 8 * 3 + 3).sum() >= 2
     assert np.diff(left[::3])[-1] == 3 * 12
+
+
+@pytest.mark.parametrize(("mode", "k", "wanted", "taken"), [
+    ("mean", 1, 8, 8), ("mean", 2, 64, 16), ("mean", 8, 4, 8), ("mean", 3, 8, 3), ("max", 1, 8, 1)])
+def test_a_mean_divides_as_many_values_side_by_side_as_are_taken_behind_it(mode, k, wanted, taken):
+    with unelaborated():
+        made = unit(OverTime("pool", 80, mode, GIVEN, GIVEN), StreamPlan(1), Site(k=k, wanted=wanted))
+        assert values(made.i) == values(made.o) == taken
+        del made
