@@ -4,11 +4,28 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from circulant.hw.ctext.unit import Array, Stage
+from circulant.hw.ctext.value import storage, width
+from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.stages import HELD, INPUT, Stages
+from circulant.sim.kinds.slice import Slice
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow
 
-__all__ = ["Passes", "single"]
+__all__ = ["Passes", "clipped", "single"]
+
+CLIP = ("conv", "depthwise", "gru", "linear", "lstm", "pool", "reverse", "rnn", "slice")
+"""Kinds whose C clips what comes from outside."""
+
+
+def clipped(stages: Stages, form: Format) -> Stages:
+    """The stages, behind one that clips the input to its format where they would not."""
+    first = [n for n, sources in enumerate(stages.sources) if INPUT in sources]
+    if width(storage(form)) == form.width or all(stages.each[n].kind in CLIP for n in first):
+        return stages
+    come = stages.come[first[0]]
+    entry = Slice("input", come.size, 0, come.size, input_format=form)
+    return Stages((entry, *stages.each), ((INPUT,), *(tuple(n + 1 for n in sources) for sources in stages.sources)),
+                  (come, *stages.come))
 
 
 def single(found: Stages) -> Stages:

@@ -2,7 +2,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from circulant.hw.c.passes import Passes, single
+from circulant.hw.c.passes import Passes, clipped, single
 from circulant.hw.ctext.names import identifier, identifiers
 from circulant.hw.ctext.product import ROWS
 from circulant.hw.ctext.unit import Array, Stage, Unit, beside, over
@@ -42,7 +42,7 @@ class Source:
         if network.many:
             raise Refusal(f"The C target takes networks with one input and one output, but {network.name!r} has "
                           f"{len(network.inputs)} and {len(network.outputs)}; take a part of it, or generate Verilog")
-        built = single(network.arrangement)
+        built = clipped(single(network.arrangement), network.input_format)
         given, prefixes = built.sources, identifiers([layer.name for layer in built.each])
         made = [over(layer, come, unit, prefix, foreign=INPUT in sources) for prefix, layer, come, sources in zip(
             prefixes, built.each, built.come, given, strict=True)]

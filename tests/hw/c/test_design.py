@@ -17,6 +17,7 @@ from circulant.sim.vectors import Vectors
 from tests.hw.c.conftest import STRICT
 from tests.hw.c.networks import WIDE, directions, held, images, inputs, maps, over_time, plain, sequences, sums, vectors
 from tests.hw.golden import network
+from tests.random_networks import Random
 
 NETWORKS = {
     "small": network(4, 6, 3, outputs=5, k_out=2),
@@ -157,6 +158,20 @@ def test_inputs_beyond_the_format_are_clipped(compiled):
     plain, form = compiled(generate_c(net)), net.input_format
     x = np.random.default_rng(0).integers(-2**15, 2**15, (4, net.flow.size))
     assert plain.run(plain.state(), x)[0].tolist() == net.run_integers(np.clip(x, form.lo, form.hi)[None])[0].tolist()
+
+
+@pytest.mark.parametrize("kind", ["activation", "scale", "norm", "taps", "decay"])
+def test_what_clips_nothing_itself_takes_clipped_inputs(kind, compiled):
+    """Else tables would be read beyond their ends."""
+    r = Random(4)
+    first = {"activation": lambda: r.activation("first", 5, "tanh"), "scale": lambda: r.scale("first", 5),
+             "norm": lambda: r.norm("first", 5), "taps": lambda: r.taps("first", 5, 2),
+             "decay": lambda: r.decay("first", 5)}[kind]()
+    net = r.network([first, r.linear("out", first.outputs, 3, 1)], 5, sequence=True, activation_bits=9)
+    plain, form = compiled(generate_c(net)), net.input_format
+    x = np.random.default_rng(0).integers(-2**15, 2**15, (4, 5))
+    assert plain.run(plain.state(), x, 4).tolist() == net.run_integers(
+        np.clip(x, form.lo, form.hi)[None])[0].tolist()
 
 
 @pytest.mark.parametrize("net", [maps(), images(2)], ids=["depthwise", "conv"])
