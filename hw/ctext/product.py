@@ -13,7 +13,7 @@ __all__ = ["ROWS", "rows", "spectra", "transform"]
 render = beside(__file__)
 
 ROWS = 32
-"""Rows of blocks that are computed side by side for SIMD units."""
+"""Rows of blocks that are computed side by side for SIMD units; half as many beside lanes."""
 
 
 def spectra(product: Product, name: str) -> Array:
