@@ -7,11 +7,14 @@ without input and output: of dense matrices in bfloat16, without retraining. Nob
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import families
+from benchmarks.designs import DESIGNS, of_shape
 from benchmarks.rnn import layer
 from circulant.hw import generate
 from circulant.hw.array.plans import LayerPlan
@@ -31,10 +34,13 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 
-__all__ = ["PAPERS", "SHAPES", "Shape", "gantt", "measure", "network"]
+__all__ = ["AIMED", "PAPERS", "SHAPES", "Shape", "gantt", "measure", "network"]
 
 STEPS = 24
 """Steps of each of the two sequences that are played."""
+
+LEVELS = 6
+"""Levels of logic between two registers, for which figures are aimed at."""
 
 COLUMNS = 62
 """Characters of a line of a chart."""
@@ -61,6 +67,8 @@ class Shape:
 
     @property
     def title(self) -> str:
+        if self.cell == "digits":
+            return "digits-gru"
         return f"{self.layers} × {self.cell.upper()} {self.hidden}" + (f"/{self.projection}" if self.projection else "")
 
 
@@ -68,8 +76,17 @@ SHAPES = (Shape("lstm", 1, 128, 100, 97), Shape("lstm", 1, 352, 188, 141), Shape
           Shape("lstm", 4, 176, 333, 314), Shape("lstm", 3, 768, 1253, None), Shape("gru", 1, 512, 327, 244),
           Shape("gru", 3, 512, 843, 622))
 
-PAPERS = (Shape("lstm", 1, 1024, inputs=153, projection=512, peephole=True), Shape("gru", 1, 1024, inputs=153))
-"""The layers of ESE, C-LSTM and E-RNN, of which no cycles are published in this form."""
+PAPERS = (Shape("lstm", 1, 1024, inputs=153, projection=512, peephole=True), Shape("gru", 1, 1024, inputs=153),
+          SHAPES[0], SHAPES[4], SHAPES[6], Shape("mlp", 2, 512), Shape("mlp", 3, 1024), Shape("digits", 1, 64))
+"""The layers of ESE, C-LSTM and E-RNN, of which no cycles are published in this form, and other networks of `AIMED`."""
+
+LEAST = {"digits": 64}
+"""Multipliers of networks that are to have no more."""
+
+AIMED: dict[Shape, dict[int, tuple[float, float]]] = dict(zip(PAPERS, (
+    {8: (220, 200), 16: (130, 125), 32: (90, 85)}, {16: (129, 95), 32: (72, 62)}, {8: (32, 35), 16: (30, 33)},
+    {16: (500, 330)}, {16: (182, 215)}, {8: (inf, 100)}, {8: (inf, 350)}, {8: (52, 58)}), strict=True))
+"""By block size the period and the spaced latency that networks are aimed at, with 2,760 multipliers and 6 levels."""
 
 
 def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits: int = 16,
@@ -79,8 +96,14 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
     Parameters:
         most: of the inputs that its formats are fitted to.
     """
+    if shape.cell == "digits":
+        return of_shape("digits-gru", replace(DESIGNS["digits-gru"], block=block))
     layers: list[FloatLstm | FloatGru] = []
     inputs = shape.inputs or shape.hidden
+    if shape.cell == "mlp":
+        data = np.random.default_rng(0).normal(0, 0.5, (64, inputs))
+        return quantize(families.model(f"mlp-{shape.layers}x{shape.hidden}", block), data, weight_bits=weight_bits,
+                        activation_bits=activation_bits)
     for n in range(shape.layers):
         made = layer(shape.cell, layers[-1].outputs if layers else inputs, shape.hidden, projection=shape.projection,
                      block=block, seed=n)
@@ -91,7 +114,7 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
     return quantize(model, data, weight_bits=weight_bits, activation_bits=activation_bits)
 
 
-def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, papers: bool = False,
+def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (), *, papers: bool = False,
             multipliers: int = 2760, levels: int = 4, objective: str = "throughput", streams: int = 1,
             beat_blocks: int = 1, simulate: bool = True, steps: int = STEPS,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
@@ -99,6 +122,7 @@ def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, pape
 
     Parameters:
         shapes: numbers of `SHAPES`, from 1; all where there are none.
+        blocks: block sizes; where there are none those that a network is aimed at, else 8 and 16.
         papers: `PAPERS` in place of `SHAPES`.
         levels: of logic between two registers.
         objective, streams, beat_blocks: see `circulant.hw.generate`.
@@ -108,7 +132,7 @@ def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, pape
     """
     stacks, table, known = [], {}, PAPERS if papers else SHAPES
     for shape in [known[n - 1] for n in shapes] or known:
-        for block in blocks:
+        for block in blocks or (AIMED.get(shape, (8, 16)) if papers else (8, 16)):
             title = f"{shape.title}, k = {block}" + (f", {streams} streams" if streams > 1 else "")
             note(title)
             stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels, objective=objective,
@@ -144,7 +168,7 @@ def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective:
 
 def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str, streams: int,
            beat_blocks: int, steps: int) -> Document:
-    made = network(shape, block)
+    made, multipliers = network(shape, block), min(multipliers, LEAST.get(shape.cell, multipliers))
     chosen: dict[str, Any] = {"levels": levels, "objective": objective, "streams": streams,
                               "beat_blocks": beat_blocks}
     with unelaborated():
@@ -157,13 +181,17 @@ def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective
         "floor_cycles": floor(sum(map(layer_multiplications, made.stages)), multipliers),
         "cycles_predicted": max(each.cycles for each in plans), "predicted": late,
         "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
+    if (aim := AIMED.get(shape, {}).get(block)) and levels == LEVELS:
+        found["aimed"] = [None if each == inf else each for each in aim]
     if steps:
         x = np.random.default_rng(1).normal(0, 0.5, (2 * streams, steps, made.flow.size))
+        x = x if made.sequence else x.reshape(-1, made.flow.size)
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
             design = generate(made, multipliers=multipliers, **chosen)
             design.write(Path(folder) / "design")
             result = verify(Path(folder) / "design", made.vectors(x))
-        found |= {"multipliers": design.multipliers, "cycles_per_step": result.cycles_per_step,
+        found |= {"multipliers": design.multipliers,
+                  "cycles_per_step": result.cycles_per_step or result.cycles_per_sequence,
                   "latency_spaced": result.latency_spaced, "latency_contiguous": result.latency_contiguous,
                   "words": result.words_compared,
                   "mismatches": result.mismatches, "seconds_build": result.seconds_build}
@@ -179,6 +207,13 @@ def _line(found: dict[str, Any]) -> str:
         said += (f"; period {found['cycles_per_step']:g} and latency {found['latency_spaced']:g} spaced, "
                  f"{found['latency_contiguous']:g} contiguous measured, "
                  f"{found['mismatches']} mismatches in {found['words']:,} words")
+    if "aimed" in found:
+        played = "mismatches" in found
+        figures = (found["cycles_per_step" if played else "cycles_predicted"],
+                   found["latency_spaced"] if played else late["latency_spaced"])
+        said += "; aimed at " + ", ".join(
+            f"{name} {aim}: {'held' if figure <= aim else 'missed'}"
+            for name, aim, figure in zip(("period", "latency"), found["aimed"], figures, strict=True) if aim)
     if found["published"]["V80"] is None:
         return said
     return f"{said}; published latency {found['published']['V80']} and {found['published']['IA-840f'] or 'none'}"

@@ -65,10 +65,10 @@ def _chips(path: str | None, **options: Any) -> None:
 
 
 @main.command("stacks", epilog="Example: python -m benchmarks stacks --levels 6 --predict --json -")
-@click.option("--shape", "shapes", multiple=True, type=click.IntRange(1, len(stacks.SHAPES)),
+@click.option("--shape", "shapes", multiple=True, type=click.IntRange(1, len(stacks.PAPERS)),
               help="Only this one, by its number; may be given several times.")
-@click.option("--papers", is_flag=True, help="The layers of ESE, C-LSTM and E-RNN in place of stacks: LSTM, GRU.")
-@click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
+@click.option("--papers", is_flag=True, help="The layers of ESE, C-LSTM, E-RNN and what else has aims, held or missed.")
+@click.option("--block", "blocks", multiple=True, type=int, help="Block size; else 8 and 16, or those with aims.")
 @click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
 @click.option("--levels", default=4, show_default=True, help="Of logic between two registers.")
 @click.option("--objective", type=click.Choice(["throughput", "auto", "latency", "area"]), default="throughput",
@@ -87,7 +87,7 @@ def _stacks(path: str | None, chart: bool, **options: Any) -> None:
     if chart:
         few = {name: options[name] for name in ("multipliers", "levels", "objective")}
         for number in options["shapes"] or range(1, len(known) + 1):
-            for block in options["blocks"]:
+            for block in options["blocks"] or (8, 16):
                 click.echo("\n".join(stacks.gantt(known[number - 1], block, **few)))
         return
     figures = stacks.measure(**options, note=note)

@@ -27,6 +27,17 @@ def test_a_plan_is_told_with_its_floor_and_what_is_published(monkeypatch):
     assert found["table"]["2 × GRU 16, k = 4"].endswith("published latency 30 and none")
 
 
+def test_what_is_aimed_at_is_held_or_missed(monkeypatch):
+    aimed, = stacks.AIMED[PAPERS[-1]].values()
+    for aims, words in (((1, aimed[1]), "period 1: missed, latency 58: held"),
+                        ((99, 1), "period 99: held, latency 1: missed")):
+        monkeypatch.setitem(stacks.AIMED, PAPERS[-1], {8: aims})
+        found = stacks.measure((len(PAPERS),), papers=True, levels=6, objective="auto", beat_blocks=0, simulate=False)
+        assert found["stacks"][0]["multipliers"] <= 64
+        assert found["table"]["digits-gru, k = 8"].endswith(f"; aimed at {words}")
+    assert [inputs.flow.size for inputs in (stacks.network(shape, 64) for shape in PAPERS[5:7])] == [512, 1024]
+
+
 def test_streams_are_planned_too(monkeypatch):
     monkeypatch.setattr(stacks, "PAPERS", (Shape("lstm", 1, 16, inputs=8, projection=8, peephole=True),))
     one, three = (stacks.measure(blocks=(4,), papers=True, multipliers=60, streams=streams, simulate=False)
@@ -35,6 +46,6 @@ def test_streams_are_planned_too(monkeypatch):
     assert three["stacks"][0]["cycles_predicted"] < one["stacks"][0]["cycles_predicted"]
 
 
-def test_a_number_beyond_the_papers_layers_is_refused():
-    said = CliRunner().invoke(main, ["stacks", "--papers", "--shape", "3", "--predict"])
-    assert said.exit_code == 2 and "It must be from 1 to 2, not 3." in said.output
+def test_a_number_beyond_the_stacks_is_refused():
+    said = CliRunner().invoke(main, ["stacks", "--shape", "8", "--predict"])
+    assert said.exit_code == 2 and "It must be from 1 to 7, not 8." in said.output
