@@ -337,16 +337,16 @@ LINES = {
     "circulant": 10_910,
     "training": 15_735,
     "sim": 18_075,
-    "hw": 27_055,
+    "hw": 27_115,
     "boards": 7_795,
-    "benchmarks": 10_345,
+    "benchmarks": 10_380,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_070,
+    "tests": 56_090,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_120, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_190, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

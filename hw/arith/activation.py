@@ -46,17 +46,22 @@ class Activation(wiring.Component):
         image: name of the table's image, see `table_image`. Copies of a unit may share it.
         config: see `Rom`.
         levels: of logic between two registers.
+        width: of the argument, which is clipped; that of ``pwl.input`` where nobody says it.
+        early: whether there is ``soon``.
 
     Members:
-        x: argument, of the format ``pwl.input``.
+        x: argument, with the fraction of ``pwl.input``.
         y: value, of the format ``pwl.output``.
+        soon: the same a cycle earlier, behind logic.
     """
 
-    def __init__(self, pwl: Pwl, *, image: str, config: Config | None = None, levels: int = LEVELS) -> None:
+    def __init__(self, pwl: Pwl, *, image: str, config: Config | None = None, levels: int = LEVELS, width: int = 0,
+                 early: bool = False) -> None:
         self._pwl, self._late = pwl, steps(levels) == 1
         self.latency = activation_latency(levels)
-        self._image, self._config = image, config
-        super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
+        self._image, self._config, self._early = image, config, early
+        value = Out(signed(pwl.output.width))
+        super().__init__({"x": In(signed(width or pwl.input.width)), "y": value, **({"soon": value} if early else {})})
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -82,8 +87,10 @@ class Activation(wiring.Component):
         m.d.sync += [
             product.eq(entry[:slope_width].as_signed() * delay(m, place, 2 if late else 1, name="place")),
             base.eq(entry[slope_width:].as_signed()),
-            value.eq(saturate(total << max(0, -pwl.shift), pwl.output.width)),
+            value.eq(fitted := saturate(total << max(0, -pwl.shift), pwl.output.width)),
         ]
+        if self._early:
+            m.d.comb += self.soon.eq(fitted)
         return m
 
     def _segment(self, m: Module, clipped: Value) -> Value:

@@ -13,28 +13,28 @@ from circulant.hw.emit.target import Platform, gates_clocks
 from circulant.hw.stream.pipeline import LEVELS, Registers, registers, steps
 from circulant.sim.arith import fft
 
-__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency", "forward_latency", "spare_steps"]
+__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency", "forward_latency", "spare_steps", "transform_steps"]
 
 
-def _steps(k: int) -> int:
+def transform_steps(k: int) -> int:
     """Steps of a transform: its butterflies, and three more for the twiddle products of each of them from n = 8 on."""
     butterflies = exact_log2(k)
     return butterflies + 3 * max(0, butterflies - 2)
 
 
-def fft_latency(k: int, levels: int = LEVELS) -> int:
-    """Cycles of an `InverseFft`, for so many levels of logic between two registers."""
-    return registers(_steps(k), levels)
+def fft_latency(k: int, levels: int = LEVELS, more: int = 0) -> int:
+    """Cycles of an `InverseFft`, for so many levels of logic between two registers; ``more``: see there."""
+    return registers(transform_steps(k), levels, more)
 
 
 def forward_latency(k: int, levels: int = LEVELS) -> int:
     """Cycles of a `ForwardFft`: the same with a step for the rounding."""
-    return registers(_steps(k) + 1, levels)
+    return registers(transform_steps(k) + 1, levels)
 
 
 def spare_steps(k: int, levels: int) -> int:
     """Steps that may come before those of a `ForwardFft` without a register between them."""
-    return forward_latency(k, levels) * steps(levels) - _steps(k) - 1
+    return forward_latency(k, levels) * steps(levels) - transform_steps(k) - 1
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class ForwardFft(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        count = _steps(self._shape.k)
+        count = transform_steps(self._shape.k)
         registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=count + 1, levels=self._shape.levels,
                               gated=gates_clocks(platform))
 
@@ -113,7 +113,7 @@ class ForwardFft(wiring.Component):
                 return _stage(registers, [x[0] + x[1], x[0] - x[1]], 1)
             even, odd = transform(x[0::2]), transform(x[1::2])
             if n >= 8:
-                at = _steps(n // 2)
+                at = transform_steps(n // 2)
                 even = _waiting(registers, even, at)
                 odd = _turned(registers, odd, at, n=n, twiddle_bits=self._shape.twiddle_bits, sign=-1)
             y = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
@@ -123,7 +123,7 @@ class ForwardFft(wiring.Component):
                 mirror = n // 2 - j
                 y[2 * j], y[2 * j + 1] = even[2 * j] + odd[2 * j], even[2 * j + 1] + odd[2 * j + 1]
                 y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
-            return _stage(registers, y, _steps(n))
+            return _stage(registers, y, transform_steps(n))
 
         # The butterflies, then the spectrum rounded to its format, or to the other one.
         spectrum = transform([Bounded.of(self.i.payload[j]) for j in range(self._shape.k)])
@@ -156,14 +156,15 @@ class InverseFft(wiring.Component):
 
     Parameters:
         shape: block size, width of a number of the spectrum, twiddle bits.
+        more: steps that follow, see `circulant.hw.stream.pipeline.Registers`.
 
     Members:
         i: stream of spectra, k numbers in the order of `sim.arith.fft`.
         o: stream of blocks of k values of ``shape.inverse_width`` bits.
     """
 
-    def __init__(self, shape: FftShape) -> None:
-        self._shape = shape
+    def __init__(self, shape: FftShape, *, more: int = 0) -> None:
+        self._shape, self._more = shape, more
         super().__init__({
             "i": In(stream.Signature(shape.words)),
             "o": Out(stream.Signature(data.ArrayLayout(signed(shape.inverse_width), shape.k))),
@@ -172,12 +173,12 @@ class InverseFft(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from an accepted input to its output, without stalls."""
-        return fft_latency(self._shape.k, self._shape.levels)
+        return fft_latency(self._shape.k, self._shape.levels, self._more)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=_steps(self._shape.k),
-                              levels=self._shape.levels, gated=gates_clocks(platform))
+        registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=transform_steps(self._shape.k),
+                              levels=self._shape.levels, gated=gates_clocks(platform), more=self._more)
 
         def transform(y: list[Bounded], at: int) -> list[Bounded]:
             n = len(y)

@@ -1,9 +1,9 @@
 """Rounding and saturation in Amaranth: the same text as `sim.arith.fixed`."""
 from collections.abc import Iterator
 
-from amaranth.hdl import Const, Mux, Shape, Value, ValueCastable, signed
+from amaranth.hdl import Cat, Const, Mux, Shape, Value, ValueCastable, signed
 
-__all__ = ["constant_product", "digits", "halves", "requantize", "round_shift", "saturate"]
+__all__ = ["constant_product", "digits", "halves", "requantize", "round_shift", "rounded_sum", "saturate"]
 
 
 def round_shift(x: Value, s: int) -> Value:
@@ -11,6 +11,13 @@ def round_shift(x: Value, s: int) -> Value:
     if s <= 0:
         return x << -s
     return (x + Const(1 << (s - 1), signed(s + 1)))[s:].as_signed()
+
+
+def rounded_sum(x: Value, s: int, y: Value) -> Value:
+    """`round_shift` of x, and a signed integer, in one sum: half a step stands below y."""
+    if s <= 0:
+        return (x << -s) + y
+    return (x + Cat(Const(1 << s - 1, s), y).as_signed())[s:].as_signed()
 
 
 def saturate(x: Value, width: int) -> Value:

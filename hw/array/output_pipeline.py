@@ -6,22 +6,25 @@ spectral product ends with its sums: it has no bias, and the cycles of the inver
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.decoder import Watch, watched
-from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency
-from circulant.hw.arith.fixed import round_shift, saturate
+from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency, transform_steps
+from circulant.hw.arith.fixed import round_shift, rounded_sum, saturate
 from circulant.hw.array.mac_row import begins_with_half
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import LEVELS, Lives, delay, per_matrix, registers, steps, update, when
+from circulant.hw.stream.pipeline import LEVELS, Lives, delay, per_matrix, registers, update, when
 
 __all__ = ["OutputPipeline", "chain_image", "chain_output", "chain_width", "pipeline_latency", "route_layout"]
+
+K = TypeVar("K")
 
 
 def route_layout(program: Program) -> data.StructLayout:
@@ -70,12 +73,22 @@ def chain_output(program: Program) -> wiring.Signature:
 
 def pipeline_latency(k: int, levels: int = LEVELS) -> int:
     """Cycles from a pass's sums to its first row: combine, round, clip; inverse FFT; round, bias."""
-    return registers(_before(levels), levels) + fft_latency(k, levels) + registers(2, levels)
+    return sum(_before(k, levels)) + fft_latency(k, levels, _more(levels)) + 2 - _more(levels)
 
 
-def _before(levels: int) -> int:
-    """Steps before the inverse transform: combine, round, clip, but no rounding where sums begin with its half."""
-    return 2 if begins_with_half(levels) else 3
+def _before(k: int, levels: int) -> tuple[bool, bool, bool]:
+    """Whether there is a register behind each of combine, round, clip. Where sums begin with the half of their rounding
+    all three are one step, and one with the first ones of the transform, unless a register has its place there: routes
+    and biases are read meanwhile."""
+    if not begins_with_half(levels):
+        return True, True, True
+    return False, False, bool(registers(1, levels, transform_steps(k) + 1)) or not fft_latency(k, levels, 1)
+
+
+def _more(levels: int) -> int:
+    """Steps behind the transform without a register before them: rounding and bias where they are one, as the half is
+    added with the bias; else each has a register."""
+    return int(begins_with_half(levels))
 
 
 def chain_image(name: str, program: Program, chain: int) -> Image:
@@ -147,26 +160,29 @@ class OutputPipeline(wiring.Component):
 
         # Combined, rounded and clipped to the product's format: the spectrum that the inverse transform takes.
         lives = Lives(m, row_valid if gates_clocks(platform) else None, name="row_lives")
-        ready = lives.at(registers(_before(self._fft.levels), self._fft.levels))
         drops = [p.frac - p.product.frac for p in self._products]
-        levels = self._fft.levels
-        count = _before(levels)
-        keeps = [step < count and (count - step) % steps(levels) == 0 for step in (1, 2)] + [True]  # Steps' registers.
+        widths = [p.product.width for p in self._products]
+        k, levels = self._fft.k, self._fft.levels
+        keeps, inside, late = _before(k, levels), fft_latency(k, levels, _more(levels)), 1 - _more(levels)
+        ready = lives.at(sum(keeps))
         at = delay(m, matrix, int(keeps[0]), name="combined_matrix")
         clips = delay(m, at, int(keeps[1]), name="whole_matrix")
         spectrum = []
         for j, number_j in enumerate(self._combined()):
             combined = when(m, number_j, number_j.shape(), kept=keeps[0], name=f"combined_{j}", enable=lives.at(0))
-            fitted = _chosen(drops, at, partial(round_shift if count > 2 else _dropped, combined))
-            whole = when(m, fitted, fitted.shape(), kept=keeps[1], name=f"whole_{j}",
-                         enable=lives.at(int(keeps[0])))
-            clipped = _chosen([p.product.width for p in self._products], clips, partial(saturate, whole))
+            if begins_with_half(levels):  # Clipped as each format asks, then chosen: that takes fewer levels.
+                clipped = _chosen(list(zip(drops, widths, strict=True)), at, partial(_clipped, combined))
+            else:
+                fitted = _chosen(drops, at, partial(round_shift, combined))
+                whole = when(m, fitted, fitted.shape(), kept=keeps[1], name=f"whole_{j}",
+                             enable=lives.at(int(keeps[0])))
+                clipped = _chosen(widths, clips, partial(saturate, whole))
             spectrum.append(when(m, clipped, signed(self._fft.width), kept=keeps[2], name=f"product_{j}",
                                  enable=lives.at(sum(keeps[:2]))))
         turned = self._turned(m, platform, spectrum, ready)
 
         # The row's route and biases, read so that they meet it behind the transform.
-        there, late = registers(count, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
+        there = sum(keeps) + inside
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
         watch = Watch(m, platform, self._program.shape.protection)
         route, biases, scale = self._image(m, watch, (row_valid, starts + slot), there, late)
@@ -174,7 +190,7 @@ class OutputPipeline(wiring.Component):
         output = Signal(self.o.data.shape(), reset_less=True)
         routed = Signal(route.shape())
         live = delay(m, row_valid & ~self._held(m), there + late, name="live", reset_less=False)
-        matrix = delay(m, clips, there - registers(count, levels) + int(keeps[2]), name="matrix")
+        matrix = delay(m, clips, inside + int(keeps[2]), name="matrix")
         final = delay(m, matrix, late, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
         m.d.comb += [
@@ -191,20 +207,24 @@ class OutputPipeline(wiring.Component):
             if spread:
                 scaled = Signal(signed(self._fft.inverse_width + spread), name=f"scaled_{j}")
                 m.d.comb += scaled.eq(turned[j] << scale)
-            value = _chosen(shifts, matrix, partial(round_shift, scaled))
-            rounded: Value = when(m, value, value.shape(), kept=bool(late), name=f"rounded_{j}", enable=lives.at(there))
-            if self._width:
-                rounded = rounded + biases.word_select(j, self._width).as_signed()
-            update(m, output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
-                saturate, rounded))), lives.at(there + late))
+            bias = biases.word_select(j, self._width).as_signed() if self._width else None
+            outputs = [p.output.width for p in self._products]
+            if late:
+                value = _chosen(shifts, matrix, partial(round_shift, scaled))
+                rounded: Value = when(m, value, value.shape(), kept=True, name=f"rounded_{j}", enable=lives.at(there))
+                limited = _chosen(outputs, final, partial(saturate, rounded if bias is None else rounded + bias))
+            else:
+                limited = _chosen(list(zip(shifts, outputs, strict=True)), matrix, partial(_biased, scaled, bias))
+            update(m, output[j].eq(limited), lives.at(there + late))
         return m
 
     def _turned(self, m: Module, platform: Platform, spectrum: list[Signal], ready: Value | None) -> list[Value]:
         """Values that the inverse transform makes of a spectrum; those of a spectral product are the same, as late."""
         if self._products[0].spectral:
-            late = fft_latency(self._fft.k, self._fft.levels)
+            late = fft_latency(self._fft.k, self._fft.levels, _more(self._fft.levels))
             return [delay(m, each, late, name=f"spectrum_{j}") for j, each in enumerate(spectrum)]
-        (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
+        (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft,
+                               **({"more": more} if (more := _more(self._fft.levels)) else {}))
         m.d.comb += [inverse.i.valid.eq(1 if ready is None else ready), inverse.o.ready.eq(1),
                      *(inverse.i.payload[j].eq(each) for j, each in enumerate(spectrum))]
         return [inverse.o.payload[j] for j in range(self._fft.k)]
@@ -265,11 +285,18 @@ class OutputPipeline(wiring.Component):
         return data.View(layout, word[width:width + layout.size]), word[:width], at[width + layout.size:]
 
 
-def _dropped(x: Value, s: int) -> Value:
-    """The upper bits of a sum that began with half of what they stand for: `round_shift`."""
-    return x[s:].as_signed() if s > 0 else x << -s
+def _clipped(x: Value, form: tuple[int, int]) -> Value:
+    """The upper bits of a sum that began with half of what they stand for, clipped: the bits dropped, the width."""
+    s, width = form
+    return saturate(x[s:].as_signed() if s > 0 else x << -s, width)
 
 
-def _chosen(keys: Sequence[int], matrix: Value, make: Callable[[int], Value]) -> Value:
+def _biased(x: Value, bias: Value | None, form: tuple[int, int]) -> Value:
+    """`round_shift` and the bias in one sum, clipped: the shift, the width."""
+    s, width = form
+    return saturate(round_shift(x, s) if bias is None else rounded_sum(x, s, bias), width)
+
+
+def _chosen(keys: Sequence[K], matrix: Value, make: Callable[[K], Value]) -> Value:
     """The value that ``make`` gives for the matrix's key; made once where all keys are equal."""
     return make(keys[0]) if len(set(keys)) == 1 else per_matrix([make(key) for key in keys], matrix)

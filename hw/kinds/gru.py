@@ -2,8 +2,8 @@
 
 from amaranth.hdl import Module, Signal, Value, signed
 
-from circulant.hw.arith.activation import activation_latency
-from circulant.hw.arith.fixed import round_shift, saturate
+from circulant.hw.arith.activation import Activation, activation_latency
+from circulant.hw.arith.fixed import round_shift, rounded_sum, saturate
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.program import Matrix, Part, parts
 from circulant.hw.emit.target import Platform
@@ -43,39 +43,39 @@ class GruCell(Cell[Gru]):
     @staticmethod
     def latency(layer: Gru, levels: int = LEVELS) -> int:
         """Reset gate, its product, the sum; candidate, difference, update, sum."""
-        few, some = registers(levels)
-        return 2 * activation_latency(levels) + 2 + few + 2 * some
+        return 2 * activation_latency(levels) + 2 + 3 * registers(levels)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, a, some = self._layer, activation_latency(self._levels), registers(self._levels)[1]
+        layer, a, some = self._layer, activation_latency(self._levels), registers(self._levels)
         width, state = layer.pre_format.width, layer.output_format
 
         # The gates.
-        r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid")
+        r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid").y
                 for gate, x in (("r", self.r), ("z", self.z)))
 
         # The candidate: n = tanh(nx + r · nh).
         reset = register(m, r * delay(m, self.nh, a, name="nh_late"), state.width + width, "reset")
-        total = delay(m, self.nx, a + 1, name="nx_late") + round_shift(reset, state.frac)
-        pre = when(m, saturate(total, width), signed(width), kept=bool(some), name="pre")
-        n = self._activation(m, layer.tanh, pre, name="tanh_n", table="tanh")
+        total = rounded_sum(reset, state.frac, delay(m, self.nx, a + 1, name="nx_late"))
+        n = self._activation(m, layer.tanh, self._argument(m, total, layer.tanh, "pre"), name="tanh_n", table="tanh",
+                             early=not some)
 
         # The update: h' = n + z · (h - n).
         wait = a + 1 + some
-        value = _updated(m, n, delay(m, z, wait, name="z_wait"), delay(m, self.state, a + wait, name="h_late"),
-                         state=state, levels=self._levels)
+        h = delay(m, self.state, a + wait - 1 + some, name="h_late")
+        value = _updated(m, n, delay(m, z, wait, name="z_wait"), h, state=state, levels=self._levels)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
         return m
 
 
-def _updated(m: Module, n: Value, z: Value, h: Value, *, state: Format, levels: int) -> Signal:
-    """n + z (h - n), as many cycles later as there are registers: of the difference, the product, the sum."""
-    few, some = registers(levels)
-    difference = when(m, h - n, signed(state.width + 1), kept=bool(some), name="difference")
+def _updated(m: Module, candidate: Activation, z: Value, h: Value, *, state: Format, levels: int) -> Signal:
+    """n + z (h - n), as many cycles later as there are registers: of the difference, the product, the sum. Where there
+    are few, the difference is there with n, as h comes a cycle before z."""
+    some = registers(levels)
+    difference = register(m, h - (candidate.y if some else candidate.soon), state.width + 1, "difference")
     update = register(m, delay(m, z, some, name="z_late") * difference, 2 * state.width + 1, "update")
-    total = delay(m, n, some + 1, name="n_late") + round_shift(update, state.frac)
-    return when(m, saturate(total, state.width), signed(state.width), kept=bool(few), name="value")
+    total = rounded_sum(update, state.frac, delay(m, candidate.y, some + 1, name="n_late"))
+    return when(m, saturate(total, state.width), signed(state.width), kept=bool(some), name="value")
 
 
 class ResetCell(Cell[Gru]):
@@ -103,7 +103,7 @@ class ResetCell(Cell[Gru]):
     @staticmethod
     def latency(layer: Gru, levels: int = LEVELS) -> int:
         """Gate, product, rounding."""
-        return activation_latency(levels) + 1 + registers(levels)[0]
+        return activation_latency(levels) + 1 + registers(levels)
 
     @staticmethod
     def outputs(layer: Gru) -> dict[str, int]:
@@ -112,8 +112,8 @@ class ResetCell(Cell[Gru]):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, state = self._layer, self._layer.output_format
-        a, few = activation_latency(self._levels), registers(self._levels)[0]
-        r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid")
+        a, few = activation_latency(self._levels), registers(self._levels)
+        r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid").y
                 for gate, x in (("r", self.r), ("z", self.z)))
         product = register(m, r * delay(m, self.state, a, name="h_late"), 2 * state.width, "product")
         value = when(m, saturate(round_shift(product, state.frac), state.width), signed(state.width), kept=bool(few),
@@ -145,7 +145,7 @@ class CandidateCell(Cell[Gru]):
     @staticmethod
     def latency(layer: Gru, levels: int = LEVELS) -> int:
         """Candidate, difference, update, sum."""
-        return activation_latency(levels) + 1 + sum(registers(levels))
+        return activation_latency(levels) + 1 + 2 * registers(levels)
 
     @staticmethod
     def memories(layer: Gru) -> dict[str, int]:
@@ -153,9 +153,9 @@ class CandidateCell(Cell[Gru]):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, a = self._layer, activation_latency(self._levels)
-        n = self._activation(m, layer.tanh, self.n, name="tanh_n", table="tanh")
-        z, h = delay(m, self.gate, a, name="z_wait"), delay(m, self.state, a, name="h_late")
+        layer, a, some = self._layer, activation_latency(self._levels), registers(self._levels)
+        n = self._activation(m, layer.tanh, self.n, name="tanh_n", table="tanh", early=not some)
+        z, h = delay(m, self.gate, a, name="z_wait"), delay(m, self.state, a - 1 + some, name="h_late")
         value = _updated(m, n, z, h, state=layer.output_format, levels=self._levels)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
         return m

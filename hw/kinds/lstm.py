@@ -6,14 +6,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from circulant.hw.arith.activation import activation_latency
-from circulant.hw.arith.fixed import round_shift, saturate
+from circulant.hw.arith.fixed import round_shift, rounded_sum, saturate
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.program import Matrix, Part, parts
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, packed
 from circulant.hw.layers.cell import Cell, cells_of, register, registers
 from circulant.hw.layers.pointwise import peephole_image
-from circulant.hw.stream.pipeline import LEVELS, delay, when
+from circulant.hw.stream.pipeline import LEVELS, delay, steps, when
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.kinds.lstm import GATES, Lstm
 
@@ -22,7 +22,12 @@ __all__ = ["LstmCell"]
 
 def _peek(layer: Lstm, levels: int) -> int:
     """Cycles of a peephole: its product, the sum."""
-    return 0 if layer.peephole is None else 1 + registers(levels)[1]
+    return 0 if layer.peephole is None else 1 + registers(levels)
+
+
+def _kept(layer: Lstm, levels: int) -> int:
+    """Registers, one or none, of the new cell: it goes into an activation, and to a peephole as an operand."""
+    return int(layer.peephole is not None and steps(levels) < 3) or registers(levels)
 
 
 class LstmCell(Cell[Lstm]):
@@ -55,7 +60,7 @@ class LstmCell(Cell[Lstm]):
     @staticmethod
     def latency(layer: Lstm, levels: int = LEVELS) -> int:
         """Peephole, gates, two products and the sum; peephole, o and tanh(c), product and rounding."""
-        return 2 * (_peek(layer, levels) + activation_latency(levels)) + 2 + sum(registers(levels))
+        return 2 * (_peek(layer, levels) + activation_latency(levels)) + 2 + registers(levels) + _kept(layer, levels)
 
     @staticmethod
     def memories(layer: Lstm) -> dict[str, int]:
@@ -67,13 +72,14 @@ class LstmCell(Cell[Lstm]):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, a, (few, some) = self._layer, activation_latency(self._levels), registers(self._levels)
+        layer, a, few = self._layer, activation_latency(self._levels), registers(self._levels)
+        some = _kept(layer, self._levels)
         gate, cell = layer.sigmoid.output, layer.cell
         peek = _peek(layer, self._levels)
         # Gates and candidate.
         i = self._sigmoid(m, "i", self.i, self.state, 0)
         f = self._sigmoid(m, "f", self.f, self.state, 0)
-        g = self._activation(m, layer.tanh, delay(m, self.g, peek, name="g_late"), name="tanh_g", table="tanh")
+        g = self._activation(m, layer.tanh, delay(m, self.g, peek, name="g_late"), name="tanh_g", table="tanh").y
 
         # The new cell: c' = f · c + i · g.
         kept = register(m, f * delay(m, self.state, peek + a, name="c_late"), gate.width + cell.width, "kept")
@@ -84,7 +90,8 @@ class LstmCell(Cell[Lstm]):
         # The output: m = o · tanh(c'), the peephole of o sees c'.
         late = peek + a + 1 + some
         o = self._sigmoid(m, "o", delay(m, self.o, late, name="o_late"), c, late)
-        t = self._activation(m, layer.tanh_cell, c, name="tanh_c", table="tanh_cell")
+        seen = c if some else self._argument(m, total, layer.tanh_cell, "cell_seen")
+        t = self._activation(m, layer.tanh_cell, seen, name="tanh_c", table="tanh_cell").y
         product = register(m, o * delay(m, t, peek, name="tanh_late"), 2 * gate.width, "output")
         value = when(m, saturate(round_shift(product, gate.frac), gate.width), signed(gate.width), kept=bool(few),
                      name="value")
@@ -95,13 +102,13 @@ class LstmCell(Cell[Lstm]):
         """Sigmoid of the pre-activation and what the gate sees of c; its peephole comes ``late`` cycles before it."""
         layer = self._layer
         if layer.peephole is not None:
-            form, width = layer.peephole_format, layer.pre_format.width
+            form = layer.peephole_format
             weight = delay(m, getattr(self, f"p{gate}"), late, name=f"p{gate}_late")
             product = register(m, weight * c, form.width + layer.cell.width, f"peephole_{gate}")
-            seen = round_shift(product, form.frac + layer.cell.frac - layer.pre_format.frac)
-            pre = when(m, saturate(delay(m, pre, 1, name=f"{gate}_pre") + seen, width), signed(width),
-                       kept=bool(registers(self._levels)[1]), name=f"peeked_{gate}")
-        return self._activation(m, layer.sigmoid, pre, name=f"sigmoid_{gate}", table="sigmoid")
+            total = rounded_sum(product, form.frac + layer.cell.frac - layer.pre_format.frac,
+                                delay(m, pre, 1, name=f"{gate}_pre"))
+            pre = self._argument(m, total, layer.sigmoid, f"peeked_{gate}")
+        return self._activation(m, layer.sigmoid, pre, name=f"sigmoid_{gate}", table="sigmoid").y
 
 
 @matrices.register

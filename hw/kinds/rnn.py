@@ -45,7 +45,7 @@ class RnnCell(Cell[Rnn]):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        m.d.comb += self.y.eq(self._activation(m, self._layer.tanh, self.n, name="tanh_n", table="tanh"))
+        m.d.comb += self.y.eq(self._activation(m, self._layer.tanh, self.n, name="tanh_n", table="tanh").y)
         return m
 
 

@@ -3,13 +3,14 @@ from abc import ABC, abstractmethod
 from functools import singledispatch
 from typing import Generic, TypeVar
 
-from amaranth.hdl import Module, Signal, ValueLike, signed
+from amaranth.hdl import Module, Signal, Value, ValueLike, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import Activation
+from circulant.hw.arith.fixed import saturate
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import LEVELS, steps
+from circulant.hw.stream.pipeline import LEVELS, steps, when
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.golden.stages import Stage
 from circulant.sim.kinds.gru import Gru
@@ -25,8 +26,8 @@ L = TypeVar("L", Gru, Lstm, Rnn)
 class Cell(wiring.Component, ABC, Generic[L]):
     """The function that a `Pointwise` unit computes of one element, an element per cycle.
 
-    Products have a register each. Of the steps between them those that are summed up here have one as ``levels`` of
-    logic between two registers allow: results, and what goes from a sum into an activation or a product.
+    Products have a register each. Of the steps between them those that are summed up here have one where ``levels`` of
+    logic allow one step between two registers: results, and what goes from a sum into an activation or a product.
 
     Members:
         state: the element's state after the step before.
@@ -85,17 +86,24 @@ class Cell(wiring.Component, ABC, Generic[L]):
     def _more(layer: L) -> dict[str, wiring.Member]:
         return {}
 
-    def _activation(self, m: Module, pwl: Pwl, x: ValueLike, *, name: str, table: str) -> Signal:
+    def _activation(self, m: Module, pwl: Pwl, x: Value, *, name: str, table: str, early: bool = False) -> Activation:
         m.submodules[name] = unit = Activation(pwl, image=f"{self._name}_{table}", config=self._config,
-                                               levels=self._levels)
+                                               levels=self._levels, width=len(x), early=early)
         m.d.comb += unit.x.eq(x)
-        return unit.y
+        return unit
+
+    def _argument(self, m: Module, total: Value, pwl: Pwl, name: str) -> Value:
+        """A sum as the argument of an activation: clipped to its format in a register, or as it is where the activation
+        clips it as far."""
+        kept, width = registers(self._levels), pwl.input.width
+        if not kept and pwl.input_bits <= width:
+            return total
+        return when(m, saturate(total, width), signed(width), kept=bool(kept), name=name)
 
 
-def registers(levels: int) -> tuple[int, int]:
-    """The registers, one or none, of what is rounded at once, such as a result, and of what goes into another
-    activation or product."""
-    return int(steps(levels) < 2), int(steps(levels) < 3)
+def registers(levels: int) -> int:
+    """The registers, one or none, of what is rounded or goes from a sum into an activation or a product."""
+    return int(steps(levels) < 2)
 
 
 def register(m: Module, value: ValueLike, width: int, name: str) -> Signal:

@@ -38,9 +38,11 @@ def steps(levels: int) -> int:
     return max(1, levels // STEP)
 
 
-def registers(count: int, levels: int) -> int:
-    """Registers of ``count`` steps in a row, the last of which has one."""
-    return -(-count // steps(levels))
+def registers(count: int, levels: int, more: int = 0) -> int:
+    """Registers of ``count`` steps in a row, the last of which has one; or where ``more`` steps follow, the last of
+    these."""
+    every = steps(levels)
+    return -(-(count + more) // every) - -(-more // every)
 
 
 def block(k: int, width: int) -> data.StructLayout:
@@ -186,21 +188,23 @@ class Registers:
         count: steps from input to output.
         levels: of logic between two registers.
         gated: registers move only with something valid before them.
+        more: steps that follow outside, without a register between.
     """
 
     def __init__(self, m: Module, *, valid: Value, ready: Value, count: int, levels: int = LEVELS,
-                 gated: bool = False) -> None:
-        self._m, self._count, self._every = m, count, steps(levels)
+                 gated: bool = False, more: int = 0) -> None:
+        self._m, self._steps, self._every = m, count + more, steps(levels)
+        self._kept = registers(count, levels, more)
         self._ready = ready
         self._valids = [valid]
         self.move = Signal()
         if gated:
-            self._valids += [Signal(name=f"valid_{i + 1}") for i in range(-(-count // self._every))]
+            self._valids += [Signal(name=f"valid_{i + 1}") for i in range(self._kept)]
 
     def stage(self, values: Iterable[Value], at: int) -> list[Value]:
         """The values behind step ``at``, counted from 1; parallel branches each take their own calls."""
-        kept = (self._count - at) % self._every == 0
-        before = -(-self._count // self._every) - (self._count - at) // self._every - 1  # Registers before this one.
+        kept = (self._steps - at) % self._every == 0
+        before = (self._steps - 1) // self._every - (self._steps - at) // self._every  # Registers before this one.
         enable = self.move & self._valids[before] if kept and len(self._valids) > 1 else self.move
         found = []
         for value in values:
@@ -216,7 +220,7 @@ class Registers:
     def close(self) -> Value:
         """Finish; returns ``valid`` of the outgoing stream."""
         valid = self._valids[0]
-        for i in range(-(-self._count // self._every)):
+        for i in range(self._kept):
             later = self._valids[i + 1] if len(self._valids) > 1 else Signal(name=f"valid_{i + 1}")
             with self._m.If(self.move):
                 self._m.d.sync += later.eq(valid)

@@ -7,6 +7,7 @@ from circulant.hw.arith.activation import activation_latency
 from circulant.hw.kinds.gru import CandidateCell, GruCell, ResetCell
 from circulant.hw.kinds.lstm import LstmCell
 from circulant.hw.layers.cell import cells_of
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import pad
 from tests.hw.golden import numbers, pre_step, recurrent
 from tests.hw.simulate import trace
@@ -35,29 +36,30 @@ def operands(golden, cell, seed=0):
     return values, numbers(state, COUNT, seed=seed + 17)
 
 
-def stepped(cell, golden, columns):
+def stepped(cell, golden, columns, levels):
     """The outputs of a cell for a column of values of each operand, an element per cycle."""
-    shown = trace(cell(golden, name="layer"), {name: values.tolist() for name, values in columns.items()},
-                  extra=cell.latency(golden))
+    late = cell.latency(golden, levels)
+    given = {name: values.tolist() for name, values in columns.items()}
+    shown = trace(cell(golden, name="layer", levels=levels), given, extra=late)
     outputs = [*cell.outputs(golden), *(["next"] if cell.own else [])]
-    return {name: shown[name][cell.latency(golden):] for name in outputs}
+    return {name: shown[name][late:] for name in outputs}
 
 
 def expected(golden, pre, state):
     return {name: values.tolist() for name, values in pre_step(golden, pre, state).items()}
 
 
-def outcome(kind, golden, values, state):
+def outcome(kind, golden, values, state, levels=LEVELS):
     """What the cells of a layer give for pre-activations and a state, and what `step` gives."""
     wanted = expected(golden, values, state)
     if kind.startswith("before"):
-        first = stepped(ResetCell, golden, {row: values[row] for row in ResetCell.rows} | {"state": state})
+        first = stepped(ResetCell, golden, {row: values[row] for row in ResetCell.rows} | {"state": state}, levels)
         gate = np.array(first["gate"])
-        second = stepped(CandidateCell, golden, {"n": values["n"], "state": state, "gate": gate})
+        second = stepped(CandidateCell, golden, {"n": values["n"], "state": state, "gate": gate}, levels)
         return {"second": first["y"], "gate": first["gate"]} | second, wanted
     peepholes = {f"p{gate}": golden.peephole[n] for n, gate in enumerate("ifo")} if kind == "peephole" else {}
     kept = {} if kind == "rnn" else {"state": state}
-    return stepped(cells_of(golden)[0], golden, values | peepholes | kept), wanted
+    return stepped(cells_of(golden)[0], golden, values | peepholes | kept, levels), wanted
 
 
 def all_operands(golden, seed=0):
@@ -68,16 +70,17 @@ def all_operands(golden, seed=0):
     return values, state
 
 
-@pytest.mark.parametrize("n", range(len(WIDTHS)))
+@pytest.mark.parametrize(("n", "levels"), [*((n, LEVELS) for n in range(len(WIDTHS))), (0, 6), (2, 6), (1, 9)])
 @pytest.mark.parametrize("kind", [*KINDS, "after relu", "before relu", "rnn"])
-def test_elements_equal_a_step_of_golden(kind, n):
+def test_elements_equal_a_step_of_golden(kind, n, levels):
     golden = layer(kind, n)
-    given, wanted = outcome(kind, golden, *all_operands(golden))
+    given, wanted = outcome(kind, golden, *all_operands(golden), levels)
     assert given == wanted
 
 
+@pytest.mark.parametrize("levels", [LEVELS, 6])
 @pytest.mark.parametrize("kind", KINDS)
-def test_extremes_equal_a_step_of_golden(kind):
+def test_extremes_equal_a_step_of_golden(kind, levels):
     """Every corner of the operands, and the integers next to them."""
     golden = layer(kind, 0)
     values, _ = all_operands(golden)
@@ -87,21 +90,22 @@ def test_extremes_equal_a_step_of_golden(kind):
         return rng.choice([form.lo, form.lo + 1, -1, 0, 1, form.hi - 1, form.hi], COUNT)
 
     form = golden.cell if golden.kind == "lstm" else golden.output_format
-    given, wanted = outcome(kind, golden, {row: corners(golden.pre_format) for row in values}, corners(form))
+    given, wanted = outcome(kind, golden, {row: corners(golden.pre_format) for row in values}, corners(form), levels)
     assert given == wanted
     reached = golden.cell if kind == "lstm" else golden.output_format
     assert (max(wanted["next"]) >= reached.hi - 1) or kind == "peephole"
 
 
+@pytest.mark.parametrize("levels", [LEVELS, 6])
 @pytest.mark.parametrize(("kind", "port"), [
     *(("lstm", port) for port in (*LstmCell.rows, "state")), *(("after", port) for port in (*GruCell.rows, "state"))])
-def test_each_operand_alone_and_its_delay(kind, port):
+def test_each_operand_alone_and_its_delay(kind, port, levels):
     """One operand moves in one cycle only: the cycle in which it shows is that of the latency, whatever its way."""
     golden = layer(kind, 2)
     values = {row: np.full(COUNT, 300) for row in cells_of(golden)[0].rows}
     state = np.full(COUNT, 900)
     (values | {"state": state})[port][3] = -9000
-    given, wanted = outcome(kind, golden, values, state)
+    given, wanted = outcome(kind, golden, values, state, levels)
     assert wanted["y"][3] != wanted["y"][2] == wanted["y"][4]
     assert given == wanted
 
@@ -110,6 +114,9 @@ def test_the_latencies_are_those_of_the_stages():
     a = activation_latency()
     assert [cell.latency(layer(kind)) for kind in KINDS for cell in cells_of(layer(kind))] == [
         2 * a + 4, 2 * (a + 2) + 4, 2 * a + 5, a + 2, a + 3]
+    a = activation_latency(6)
+    assert [cell.latency(layer(kind), 6) for kind in KINDS for cell in cells_of(layer(kind))] == [
+        2 * a + 2, 2 * (a + 1) + 3, 2 * a + 2, a + 1, a + 1]
 
 
 def test_the_multiplications_of_an_element():
