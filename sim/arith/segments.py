@@ -82,11 +82,12 @@ def fit_lines(function: str, parameters: tuple[float, ...], input: Format, outpu
         frac = max(0, -input.frac, output.frac + GUARD - input.frac, math.ceil(math.log2(longest / 2 / bound / SLOPES)))
         return _table(function, input, output, reach=reach, start=start, slope=slope, frac=frac, base=base,
                       parameters=parameters)
-    corners = {"relu": (0.0,), "leaky_relu": (0.0,), "identity": ()}.get(function, parameters)
+    corners = {"relu": (0.0,), "leaky_relu": (0.0,), "identity": (), "clip": parameters}[function]
     cuts = [math.ceil(math.ldexp(corner, input.frac)) for corner in corners]
     reach, start = _within(input, reach, cuts)
     number = np.searchsorted(cuts, start, "right")  # of the line of each segment
-    slopes = {"relu": (0.0, 1.0), "leaky_relu": (*parameters, 1.0), "identity": (1.0,)}.get(function, (0.0, 1.0, 0.0))
+    slopes = {"relu": (0.0, 1.0), "leaky_relu": (*parameters, 1.0), "identity": (1.0,),
+              "clip": (0.0, 1.0, 0.0)}[function]
     ends = [*(corners[:1] or (0.0,)), *corners]  # a place on each line
     slope, at = np.take(slopes, number), np.take(ends, number)
     exactly = all(each in (0.0, 1.0) for each in slopes)
