@@ -157,8 +157,8 @@ def _compare_longer(model: nn.Module, result: Model, sample: list[Tensor], outpu
     except AssertionError:
         steps = next(each.shape[1] for each, flow in zip(few, flows, strict=True) if flow.sequence)
         raise Refusal(f"The model must do the same with sequences of any length, as its hardware does, but {steps} "
-                      f"steps and {steps + 1} are not alike to it; write y[:, -1] for the last step, y.mean(1) for a "
-                      "sum that is divided by the steps, and leave x.shape out of calculations") from None
+                      f"steps and {steps + 1} are not alike to it; write y[:, -1] for the last step and y.mean(1) "
+                      "for y.sum(1), and leave x.shape out of calculations") from None
 
 
 def _compare_output(got: NDArray[np.float64], wanted: NDArray[np.float64], output: Output) -> None:

@@ -14,7 +14,7 @@ from benchmarks.designs import DESIGNS, network
 from benchmarks.formal.check import Proof, prove
 from benchmarks.resume import Record
 from circulant.hw import generate
-from circulant.hw.stream.pipeline import Queue
+from circulant.hw.stream.pipeline import Queue, registers
 from circulant.hw.stream.storage import DeepQueue
 from circulant.sim.document import Document
 
@@ -29,8 +29,8 @@ Shapes = dict[str, list[list[int | None]]]
 UNITS: dict[str, tuple[str, Callable[..., list[int | None]]]] = {
     "Queue": ("stream.pipeline", lambda shape, *, depth, prompt=False: [max(depth, 3), *[1] * prompt]),
     "DeepQueue": ("stream.storage", lambda shape, *, depth, prompt=False: [depth, *[1] * prompt]),
-    "Registers": ("stream.pipeline", lambda m, *, valid, ready, count, levels=4, gated=False: [
-        -(-count // max(1, levels // 3))]),
+    "Registers": ("stream.pipeline", lambda m, *, valid, ready, count, levels=4, gated=False, more=0: [
+        registers(count, levels, more)]),
     "WidthConverter": ("stream.width_converter", lambda *, size, width, k_in, k_out: [size, k_in, k_out]),
     "FrameGuard": ("stream.frame_guard",
                    lambda shape, *, size, vectors: [size, vectors, shape.members["data"].length])}

@@ -218,11 +218,11 @@ def with_array(kind: type[object]) -> None:
         return climb(layer, streams, levels)
 
     def behind_input(layer: Simple, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
-        early = plan.schedule is not InputFirst
-        key = (id(layer), *(come - comes[-1] for come in comes if early))
+        ahead = plan.schedule is not InputFirst
+        key = (id(layer), *(come - comes[-1] for come in comes if ahead))
         if key not in plan.results:
             own = plan.alone(layer)
-            plan.results[key] = arriving_results(own, plan.elements, key[1:]) if early else [
+            plan.results[key] = arriving_results(own, plan.elements, key[1:]) if ahead else [
                 *sample_results([own], [plan.elements])]
         return [comes[-1] + cycle for cycle in plan.results[key]]
 
