@@ -314,13 +314,14 @@ def test_a_wrong_conversion_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize("run", [
-    lambda m, x: m.fc(m.rnn(x)[0][:, 5]), lambda m, x: m.fc(m.rnn(x)[0].sum(1)), lambda m, x: m.fc(m.rnn(x)[0]) * (x.shape[1] / 10),
+    lambda m, x: m.fc(m.rnn(x)[0][:, 5]), lambda m, x: m.fc(m.rnn(x)[0].sum(1)),
+    lambda m, x: m.fc(m.rnn(x)[0]) * (x.shape[1] / 10),
     lambda m, x: m.fc(m.rnn(pack_padded_sequence(x, [6] * len(x), batch_first=True))[1][-1])])
 def test_what_holds_for_the_length_of_the_sample_alone_is_refused(run):
     model = Net(run, fc=nn.Linear(4, 2), rnn=nn.GRU(3, 4, batch_first=True))
     with pytest.raises(Refusal, match=r"^The model must do the same with sequences of any length, as its hardware does"
-                                      r", but 6 steps and 7 are not alike to it; write y\[:, -1\] for the last step and "
-                                      r"y\.mean\(1\) for y\.sum\(1\), and leave x\.shape out of calculations$"):
+                                      r", but 6 steps and 7 are not alike to it; write y\[:, -1\] for the last step "
+                                      r"and y\.mean\(1\) for y\.sum\(1\), and leave x\.shape out of calculations$"):
         reference(model, sequences(shape=(5, 6, 3)))
 
 
