@@ -336,13 +336,13 @@ def test_each_any_is_counted():
 LINES = {
     "circulant": 10_910,
     "training": 15_735,
-    "sim": 18_075,
+    "sim": 18_135,
     "hw": 27_115,
     "boards": 7_795,
     "benchmarks": 10_380,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_090,
+    "tests": 56_110,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import time
@@ -34,14 +35,14 @@ SECONDS = 3600.0
 STALE_SECONDS = 24 * 3600
 
 # Registers without a reset and an initial value start at random (the seed is given to each simulation): a circuit that
-# counts on zeros is found out. Only the ports are visible from outside; runner's --public-flat-rw on every signal would
-# forbid most optimisation (on 2,464 multipliers it simulates 4 times slower).
+# counts on zeros is found out. Only the ports are visible from outside; --public-flat-rw on every signal, as cocotb's
+# runner has it, would forbid most optimisation (on 2,464 multipliers it simulates 4 times slower).
 # Where a bit of any register is to be flipped, it is left out.
 ARGUMENTS = ("--no-public-flat-rw", "--no-timing", "--x-assign", "unique", "--x-initial", "unique", "-Wno-fatal", "-O3")
 
-# A small design as one C++ file, without precompiled headers, is compiled sooner (540 kB of Verilog: 9.9 s of a core
-# instead of 14.0, with -O0 3.3 instead of 9.8); with a large one (2,464 multipliers) Verilator itself would then take
-# minutes instead of seconds.
+# A small design as one C++ file, without Verilator's own precompiled headers, is compiled sooner (540 kB of Verilog:
+# 9.9 s of a core instead of 14.0, with -O0 3.3 instead of 9.8); with a large one (2,464 multipliers) Verilator itself
+# would then take minutes instead of seconds.
 SMALL_BYTES = 800_000
 UNSPLIT = ("--output-split", "400000")
 
@@ -49,7 +50,8 @@ FLAGS = {"malformed": "top->malformed == (misplaced)", "overflow": "!top->overfl
 """Ports that say of what came, or was read, that something was wrong with it, and what they must be."""
 
 # The program that plays beats back to back comes before cocotb's main, in the same executable.
-DRIVE, *HEADERS = (Path(__file__).with_name(name) for name in ("drive.cpp", "stalls.h", "waves.h"))
+DRIVE, DESIGN, *HEADERS = (Path(__file__).with_name(name)
+                           for name in ("drive.cpp", "design.cpp", "design.h", "stalls.h", "waves.h"))
 WRAPPED = ("-LDFLAGS", "-Wl,--wrap=main")
 
 FST = ("lz4.h", "zlib.h")
@@ -123,7 +125,7 @@ def waves_arguments() -> tuple[str, ...]:
 def _key(manifest: Manifest, toolchain: Toolchain, waves: bool, registers: bool) -> str:
     sha = hashlib.sha256()
     for text in (toolchain.fingerprint, *ARGUMENTS[registers:], *_split(manifest), manifest.top, _visible(manifest),
-                 *WRAPPED, _ports(manifest), DRIVE.read_text(), *(header.read_text() for header in HEADERS),
+                 *WRAPPED, _ports(manifest), *(file.read_text() for file in (DRIVE, DESIGN, *HEADERS)),
                  *(waves_arguments() if waves else ())):
         sha.update(f"{text}\0".encode())
     for file in manifest.verilog:
@@ -194,20 +196,19 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     visible.write_text(_visible(manifest))
     sources = [shutil.copyfile(file, folder / file.name) for file in manifest.verilog]
     (folder / "ports.h").write_text(_ports(manifest))
-    drive = shutil.copyfile(DRIVE, folder / DRIVE.name)
-    for header in HEADERS:
-        shutil.copyfile(header, folder / header.name)
+    drive, design, *_ = (shutil.copyfile(file, folder / file.name) for file in (DRIVE, DESIGN, *HEADERS))
     objects, split = folder / "objects", _split(manifest)
-    stand_in = _stand_in(toolchain, *(() if not split else (objcache.WHOLE,)), _main(toolchain), drive)
-    specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
-                     "build_dir": str(objects), "waves": waves,
-                     "build_args": [*ARGUMENTS[registers:], *split, *WRAPPED, *(waves_arguments() if waves else ()),
-                                    *(() if stand_in else (str(drive),))],
-                     "timescale": ("1ns", "1ps")}
+    stand_in = _stand_in(toolchain, *(() if not split else (objcache.WHOLE,)), _main(toolchain), design)
+    translate = ["verilator", "-cc", "--exe", "-Mdir", objects, "--top-module", manifest.top, "--vpi",
+                 "--public-flat-rw", "--prefix", "Vtop", "-o", manifest.top, "-LDFLAGS", _linked(toolchain),
+                 *(["--trace"] if waves else []), *ARGUMENTS[registers:], *split, *WRAPPED,
+                 *(waves_arguments() if waves else ()), "--timescale", "1ns/1ps", _main(toolchain), drive,
+                 *(() if stand_in else (design,)), visible, *sources]
+    make = ["make", "-j", os.cpu_count() or 1, "-C", objects, "-f", "Vtop.mk", f"VM_TRACE={int(waves)}"]
+    commands = " && ".join(shlex.join(map(str, each)) for each in (translate, make))
     log = folder / "build.log"
-    environment = toolchain.environment() | stand_in
-    status = worker.run(worker.command("build", specification, folder), "Verilator", folder=folder, log=log,
-                        environment=environment, poll=poll,
+    status = worker.run(["/bin/sh", "-c", commands], "Verilator", folder=folder, log=log,
+                        environment=toolchain.environment() | stand_in, poll=poll,
                         step=f"compiling {', '.join(map(str, manifest.verilog))}", seconds=SECONDS)
     executable = objects / manifest.top
     kept = manifest.folder / "build.log"
@@ -219,8 +220,13 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     return executable
 
 
+def _linked(toolchain: Toolchain) -> str:
+    """The linker's arguments for cocotb, as its own runner gives them; importing that takes longer than a link."""
+    return f"-Wl,-rpath,{toolchain.libraries} -L{toolchain.libraries} -lcocotbvpi_verilator"
+
+
 def _main(toolchain: Toolchain) -> Path:
-    """The file of cocotb's main, which its runner has compiled."""
+    """The file of cocotb's main."""
     return toolchain.libraries.parent / "share" / "lib" / "verilator" / "verilator.cpp"
 
 

@@ -14,12 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "Vtop.h"
-#include "ports.h"  // CLOCK, RESET, SOURCES(X), SINKS(X), IDLE, FLAGS_RIGHT(misplaced) and SEEN(counts) of the design
+#include "design.h"
 #include "stalls.h"
 #include "verilated.h"
 #include "verilated_vpi.h"
-#include "waves.h"
 
 extern "C" int __real_main(int argc, char** argv);
 
@@ -54,14 +52,6 @@ std::vector<int64_t> numbers(const char* text) {
     }
     return found;
 }
-
-struct Pins {
-    uint8_t *data, *valid, *ready, *last;
-};
-
-// Pins of a port of the model ``top`` by its prefix, for SOURCES and SINKS.
-#define PINS(prefix) Pins{reinterpret_cast<uint8_t*>(&top->prefix##_tdata), &top->prefix##_tvalid, \
-                          &top->prefix##_tready, &top->prefix##_tlast},
 
 struct Source {
     Pins at;
@@ -123,8 +113,8 @@ struct Sink {
 
 class Drive {
     VerilatedContext context;
-    std::unique_ptr<Vtop> top;
-    Waves waves;  // Edges rise at odd times.
+    std::unique_ptr<Design> top;
+    bool waves = false;  // Edges rise at odd times.
     std::vector<Source> sources;
     std::vector<Sink> sinks;
     std::vector<bool> given;       // Whether each source moves at this edge.
@@ -168,12 +158,11 @@ class Drive {
     }
 
     void rise() {
-        top->CLOCK = 1;
-        top->eval();
+        top->clock(true);
         ++cycle;
-        SEEN(seen);
+        top->see(seen);
         if (cycle == flip_at) flip();
-        waves.show(2 * cycle - 1);
+        if (waves) top->show(2 * cycle - 1);
     }
 
     void flip() {
@@ -194,16 +183,15 @@ class Drive {
     }
 
     void settle() {
-        top->CLOCK = 0;
-        top->eval();
-        waves.show(2 * cycle);
+        top->clock(false);
+        if (waves) top->show(2 * cycle);
     }
 
     // The first sink that a reset does not silence, or how many there are.
     size_t reset(int64_t cycles) {
-        top->RESET = 1;
+        top->reset(true);
         ready(false);
-        IDLE;
+        top->idle();
         for (Source& source : sources) source.offer(false);
         settle();
         for (int64_t n = 0; n < cycles; ++n) {
@@ -215,7 +203,7 @@ class Drive {
             rise();
             settle();
         }
-        top->RESET = 0;
+        top->reset(false);
         return sinks.size();
     }
 
@@ -255,13 +243,13 @@ class Drive {
         const int64_t times = static_cast<int64_t>(moments.size()) / 2;
         size_t loud = reset(RESET_CYCLES);
         if (loud < sinks.size()) return fault("reset", loud);
-        if (!FLAGS_RIGHT(false)) return "flags";
+        if (!top->flags_right(false)) return "flags";
         for (int64_t n = 0; n < times; ++n) {
             start();
             for (int64_t left = moments[2 * n]; left; --left) move();
             loud = reset(moments[2 * n + 1]);
             if (loud < sinks.size()) return fault("reset", loud);
-            if (!FLAGS_RIGHT(false)) return "flags";
+            if (!top->flags_right(false)) return "flags";
             start();
             int64_t quiet = 0;
             while (!done(times)) {
@@ -278,7 +266,7 @@ class Drive {
                 quiet = moved ? 0 : quiet + 1;
                 if (quiet > patience) return "stuck";
             }
-            if (!FLAGS_RIGHT(misplaced)) return "flags";
+            if (!top->flags_right(misplaced)) return "flags";
             tell(n + 1);
         }
         return "";
@@ -288,7 +276,7 @@ class Drive {
         if (!moments.empty()) return sweep();
         const size_t loud = reset(RESET_CYCLES);
         if (loud < sinks.size()) return fault("reset", loud);
-        if (!FLAGS_RIGHT(false)) return "flags";
+        if (!top->flags_right(false)) return "flags";
         ready(!stalls.fills_up());
         settle();
         rise();  // A cycle without input, whose inverted data nobody may take.
@@ -336,22 +324,22 @@ class Drive {
             rise();
             settle();
         }
-        return FLAGS_RIGHT(misplaced) ? "" : "flags";
+        return top->flags_right(misplaced) ? "" : "flags";
     }
 
 public:
     Drive(int argc, char** argv) : sequences(std::stoll(argv[4])), patience(std::stoll(argv[6])) {
         context.commandArgs(argc, argv);
         Verilated::threadContextp(&context);  // In which registers are looked for.
-        top = std::make_unique<Vtop>(&context);
+        top = design(context);
         const std::vector<int64_t> sent = numbers(argv[2]), came = numbers(argv[3]), due = numbers(argv[5]);
-        for (const Pins& pins : {SOURCES(PINS)}) {
+        for (const Pins& pins : top->sources()) {
             const size_t n = sources.size();
             std::vector<uint8_t> beats = contents(placed("beats", n, ".bin").c_str());
             const int64_t count = static_cast<int64_t>(beats.size()) / (sent.at(n) + 1);
             sources.push_back({pins, sent[n], beats, count, std::fopen(placed("accepted", n, ".bin").c_str(), "wb")});
         }
-        for (const Pins& pins : {SINKS(PINS)}) {
+        for (const Pins& pins : top->sinks()) {
             const size_t n = sinks.size();
             sinks.push_back({pins, came.at(n), due.at(n), std::fopen(placed("taken", n, ".bin").c_str(), "wb")});
         }
@@ -371,8 +359,9 @@ public:
                 flip_bit = where.at(0), flip_at = where.at(1);
             }
             if (!std::strncmp(argv[n], "+full=", 6)) full = std::stoll(argv[n] + 6);
-            if (!std::strcmp(argv[n], "+waves")) waves.open(context, *top);
+            if (!std::strcmp(argv[n], "+waves")) waves = true;
         }
+        if (waves) top->open_waves();
         given.resize(sources.size());
         patient = random && random % 4 == 0 && !full;
         stalls.begin(sources.size(), sinks.size(), random, full, patience);
@@ -393,8 +382,7 @@ public:
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         bool written = true;
         for (FILE* each : files) written &= !std::fclose(each);
-        top->final();
-        waves.close();
+        top->end();
         FILE* file = written ? std::fopen("driven", "w") : nullptr;
         if (!file) return 1;
         std::fprintf(file, "%lld %.9f %s", static_cast<long long>(cycle), seconds, broken.c_str());

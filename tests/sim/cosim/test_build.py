@@ -248,15 +248,53 @@ def test_what_belongs_to_a_design_is_one_object_and_macros_of_the_last_file_reac
         assert objcache.main(["g++", "-c", "-o", "out.o", name], tmp_path / "store") == 0
         names = subprocess.run(["nm", "out.o"], capture_output=True, text=True, check=True).stdout.split()
         assert sorted(names[2::3]) == defined, name
-    assert objcache.joined(["g++", "another.cpp"]) == ["g++", "another.cpp"]
+    assert objcache.joined(["g++", "another.cpp"], tmp_path) == ["g++", "another.cpp"]
 
 
 def test_a_design_that_verilator_split_is_compiled_beside_what_drives_it(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CIRCULANT_JOINED", f"{objcache.WHOLE}:main.cpp:drive.cpp")
+    monkeypatch.setenv("CIRCULANT_JOINED", f"{objcache.WHOLE}:main.cpp:design.cpp")
     objcache.LISTED.write_text("VM_PARALLEL_BUILDS = 0\n")
-    assert objcache.joined(["g++", objcache.WHOLE])[-1] == "drive.cpp"
+    assert objcache.joined(["false", objcache.WHOLE], tmp_path) == [
+        "false", "-include", objcache.WHOLE, "-include", "main.cpp", "design.cpp"], "no headers can be precompiled"
     objcache.LISTED.write_text("VM_PARALLEL_BUILDS = 1\n")
-    assert objcache.joined(["g++", "main.cpp"]) == ["g++", "-include", "main.cpp", "drive.cpp"]
-    assert objcache.joined(["g++", "drive.cpp"])[-1] == "/dev/null"
+    assert objcache.joined(["g++", "main.cpp"], tmp_path) == ["g++", "-include", "main.cpp", "design.cpp"]
+    assert objcache.joined(["g++", "design.cpp"], tmp_path)[-1] == "/dev/null"
+
+
+def test_the_program_is_compiled_again_where_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = "open('count', 'a').write('x'); open('out.o', 'w').write('object')"
+    for folder, changed, calls in (("a", "", 1), ("b", "", 1), ("b", "drive.cpp", 2), ("b", "stalls.h", 3)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for name in objcache.PROGRAM:
+            (tmp_path / folder / name).write_text("changed" if name == changed else "")
+        command = ["python3", "-c", script, "-o", "out.o", str(tmp_path / folder / "drive.cpp")]
+        assert objcache.main(command, tmp_path / "store") == 0
+        assert (tmp_path / "count").stat().st_size == calls, (folder, changed)
+
+
+def test_headers_are_precompiled_once_for_all_designs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """-H marks headers that were taken in their precompiled form with an exclamation mark."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(objcache, "HEADERS", "#include <cstdint>\n")
+    monkeypatch.setenv("CIRCULANT_JOINED", objcache.WHOLE)
+    objcache.LISTED.touch()
+    Path(objcache.WHOLE).write_text("#include <cstdint>\nint64_t value;\n")
+    store, old = tmp_path / "store" / "tools", tmp_path / "store" / "former" / "x.h.gch"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    os.utime(old, (0, 0))
+    flags, calls = ["g++", "-O0", "-Winvalid-pch", "-Werror"], []
+    call = subprocess.call
+    monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or call(command))
+    for times, damage in ((1, lambda data: data), (1, lambda data: data[:-7]), (2, lambda data: b"x" + data[1:]),
+                          (3, lambda data: data)):
+        command = objcache.joined([*flags, "-c", "-o", "Vtop__ALL.o", objcache.WHOLE], store)
+        said = subprocess.run([*command, "-H"], capture_output=True, text=True, check=True).stderr
+        kept, = store.glob("*.gch")
+        assert said.startswith(f"! {kept}\n") and len(calls) == times
+        assert sorted(store.iterdir()) == [kept.with_suffix(""), kept] and not old.exists()
+        kept.write_bytes(damage(kept.read_bytes()))
+    assert len({str(objcache.precompiled(each, store)) for each in (flags, [*flags, "-DX"])}) == 2
