@@ -3,24 +3,22 @@ is there, and what a later pass takes is kept for each step."""
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from circulant.hw.ctext.unit import Array, Stage
+from circulant.hw.ctext.unit import Array, Stage, clips
 from circulant.hw.ctext.value import storage, width
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.stages import HELD, INPUT, Stages
+from circulant.sim.golden.stages import INPUT, Stages
 from circulant.sim.kinds.slice import Slice
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.layer import Held
 from circulant.sim.shape.window import Flow
 
 __all__ = ["Passes", "clipped", "single"]
-
-CLIP = ("conv", "depthwise", "gru", "linear", "lstm", "pool", "reverse", "rnn", "slice")
-"""Kinds whose C clips what comes from outside."""
 
 
 def clipped(stages: Stages, form: Format) -> Stages:
     """The stages, behind one that clips the input to its format where they would not."""
     first = [n for n, sources in enumerate(stages.sources) if INPUT in sources]
-    if width(storage(form)) == form.width or all(stages.each[n].kind in CLIP for n in first):
+    if width(storage(form)) == form.width or all(clips(stages.each[n]) for n in first):
         return stages
     come = stages.come[first[0]]
     entry = Slice("input", come.size, 0, come.size, input_format=form)
@@ -130,7 +128,7 @@ class Passes:
     def _taken(self, n: int, place: int, source: int, t: str, inputs: int) -> str:
         """The argument that a stage has from a source, at a time."""
         come = self._stages.come[n]
-        each = self._loops[n] and not (place and self._stages.each[n].kind in HELD)
+        each = self._loops[n] and not (place and isinstance(self._stages.each[n], Held))
         if each and self._rows[n]:
             x = "x" if source == INPUT else f"state->{self._result(source).output.name}"
             return f"{x} + {t} * {come.values // self.height} * LANES"

@@ -8,11 +8,12 @@ from pathlib import Path
 import jinja2
 
 from circulant.hw.ctext.value import number, storage, width
-from circulant.sim.golden import stages
+from circulant.sim.golden.stages import Stage as Layer
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.layer import Held
 from circulant.sim.shape.window import Flow
 
-__all__ = ["Array", "Stage", "Unit", "beside", "over", "stage", "table", "unsupported"]
+__all__ = ["Array", "Stage", "Unit", "beside", "clips", "over", "stage", "table", "unsupported"]
 
 @cache
 def beside(file: str) -> Callable[..., str]:
@@ -72,7 +73,7 @@ class Stage:
 
 
 @singledispatch
-def stage(layer: stages.Stage, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
+def stage(layer: Layer, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
     """The C of a layer; each kind has an implementation in the file of its name.
 
     Parameters:
@@ -84,12 +85,18 @@ def stage(layer: stages.Stage, unit: "Unit", prefix: str, *, foreign: bool) -> S
     raise unsupported(layer)
 
 
-def over(layer: stages.Stage, flow: Flow, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
+@singledispatch
+def clips(layer: Layer) -> bool:
+    """Whether the C of a layer clips what comes from outside to its format, as a kind says beside its `stage`."""
+    return False
+
+
+def over(layer: Layer, flow: Flow, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
     """The C of a layer for the flow that comes: of images pixel by pixel, where the layer takes each by itself."""
     if flow.pixels == 1 or getattr(layer, "grid", None) is not None:
         return stage(layer, unit, prefix, foreign=foreign)
     each = stage(layer, unit, f"{prefix}_pixel", foreign=foreign)
-    sources = [(storage(form), 0 if n and layer.kind in stages.HELD else layer.inputs)
+    sources = [(storage(form), 0 if n and isinstance(layer, Held) else layer.inputs)
                for n, form in enumerate(getattr(layer, "taken", ()))]
     text = beside(__file__)("pixels.c.j2", unit=unit, prefix=prefix, layer=layer, pixels=flow.pixels, sources=sources,
                             y_type=each.output.type)
@@ -97,7 +104,7 @@ def over(layer: stages.Stage, flow: Flow, unit: "Unit", prefix: str, *, foreign:
         each.output.type, f"{prefix}_y", each.output.length * flow.pixels), states=(), work=(), inner=(each,))
 
 
-def unsupported(layer: stages.Stage) -> Refusal:
+def unsupported(layer: Layer) -> Refusal:
     """The refusal of a layer that the C target does not know."""
     kinds = [each for each in stage.registry if each is not object]
     for each in kinds:  # Grows on the way.

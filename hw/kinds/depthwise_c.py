@@ -1,11 +1,13 @@
 """`sim.kinds.depthwise.Depthwise` in C."""
 import numpy as np
 
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.depthwise import Depthwise
 
 render = beside(__file__)
+
+clips.register(Depthwise, lambda layer: True)
 
 
 @stage.register

@@ -1,10 +1,12 @@
 """`sim.kinds.gru.Gru` in C."""
 from circulant.hw.ctext import product, table
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.gru import Gru
 
 render = beside(__file__)
+
+clips.register(Gru, lambda layer: True)
 
 
 @stage.register

@@ -1,11 +1,13 @@
 """`sim.kinds.repeat.Repeat` and `sim.kinds.reverse.Reverse` in C: `circulant.hw.c.passes` chooses the vector, which is
 copied; a gate is a product of it."""
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.repeat import Repeat
 from circulant.sim.kinds.reverse import Reverse
 
 render = beside(__file__)
+
+clips.register(Reverse, lambda layer: True)
 
 
 @stage.register(Repeat)

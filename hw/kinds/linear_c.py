@@ -1,10 +1,12 @@
 """`sim.kinds.linear.Linear` in C."""
 from circulant.hw.ctext import product
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import storage
 from circulant.sim.kinds.linear import Linear
 
 render = beside(__file__)
+
+clips.register(Linear, lambda layer: True)
 
 
 @stage.register

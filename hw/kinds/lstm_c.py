@@ -1,10 +1,12 @@
 """`sim.kinds.lstm.Lstm` in C, with peepholes and a projection where it has them."""
 from circulant.hw.ctext import product, table
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.lstm import Lstm
 
 render = beside(__file__)
+
+clips.register(Lstm, lambda layer: True)
 
 
 @stage.register

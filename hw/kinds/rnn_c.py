@@ -1,10 +1,12 @@
 """`sim.kinds.rnn.Rnn` in C."""
 from circulant.hw.ctext import product, table
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import storage
 from circulant.sim.kinds.rnn import Rnn
 
 render = beside(__file__)
+
+clips.register(Rnn, lambda layer: True)
 
 
 @stage.register

@@ -1,9 +1,11 @@
 """`sim.kinds.slice.Slice` in C."""
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.slice import Slice
 
 render = beside(__file__)
+
+clips.register(Slice, lambda layer: True)
 
 
 @stage.register

@@ -14,8 +14,9 @@ from circulant.hw.plan.latency import held_up, kept_back, leaving_to, sample_lat
 from circulant.hw.plan.shared.cost import results_together
 from circulant.sim.design import Latencies
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.stages import HELD, INPUT
+from circulant.sim.golden.stages import INPUT
 from circulant.sim.shape.kinds import unknown
+from circulant.sim.shape.layer import Held
 
 __all__ = ["Cycles", "Passing", "depths", "early_blocks", "forked", "in_turn", "joined", "latencies", "passing"]
 
@@ -71,7 +72,7 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
     """
     arranged = network.arrangement
     if streams_of(plans) > 1 or any(each.flow.grid is not None for each in network.inputs) or any(arranged.late) or any(
-            stage.kind in HELD for stage in arranged.each):
+            isinstance(stage, Held) for stage in arranged.each):
         return None
     known = dict[int, Cycles]()
     own = next((each for each in sharings(plans) if each.apart), None)

@@ -31,6 +31,7 @@ class Residual:
     relu: bool = False
 
     kind = "residual"
+    keeps = False
 
     @property
     def branches(self) -> dict[str, tuple[Any, ...]]:

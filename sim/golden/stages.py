@@ -14,22 +14,15 @@ from circulant.sim.golden.residual import Residual
 from circulant.sim.passes.layer import GoldenLayer
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Graph, Node
+from circulant.sim.shape.layer import Held
 from circulant.sim.shape.window import Flow
 
 if TYPE_CHECKING:
     from circulant.sim.golden.network import Network
 
-__all__ = ["HELD", "INPUT", "Stage", "Stages", "Unbuilt", "arranged", "flows", "stages"]
+__all__ = ["INPUT", "Stage", "Stages", "Unbuilt", "arranged", "flows", "stages"]
 
 Stage = GoldenLayer | Bidirectional | Residual
-
-CELLS = ("gru", "lstm", "rnn")
-
-WHOLE = ("bidirectional", "reverse")
-"""Stages that keep whole sequences."""
-
-HELD = ("gate", "repeat")
-"""Joins of the steps of a sample with one vector."""
 
 INPUT = -1
 """The number of the network's first input among the sources of a stage; those of the others are below it."""
@@ -69,7 +62,7 @@ class Stages:
         ended: list[bool] = []  # Whether what it gives depends on steps or pixels, and so as a vector on all of them.
         for stage, sources, come in zip(self.each, self.sources, self.come, strict=True):
             before = [source > INPUT and ended[source] for source in sources]
-            waits = stage.kind in WHOLE or (stage.kind in HELD and before[1])
+            waits = stage.keeps or (isinstance(stage, Held) and before[1])
             found.append(getattr(stage, "returns", "sequence") != "last" and (
                 waits or any(source > INPUT and found[source] for source in sources)))
             ended.append(come.sequence or come.grid is not None or any(before))
@@ -77,15 +70,15 @@ class Stages:
 
     def waiting(self, at: int) -> list[bool]:
         """For each source of a stage whether whole samples of it wait, for a vector or for steps that come late."""
-        late = [source > INPUT and self.late[source] for source in self.sources[at]]
-        if self.each[at].kind in HELD:
-            return [self.each[at].kind == "gate", False]
+        late, stage = [source > INPUT and self.late[source] for source in self.sources[at]], self.each[at]
+        if isinstance(stage, Held):
+            return [not stage.counts, False]
         return [self.come[at].sequence and any(late) and not each for each in late]
 
     @property
     def keeps(self) -> bool:
         """Whether whole sequences are kept, and so none of more than a given number of steps."""
-        return any(stage.kind in WHOLE or (self.come[n].sequence and any(self.waiting(n)))
+        return any(stage.keeps or (self.come[n].sequence and any(self.waiting(n)))
                    for n, stage in enumerate(self.each))
 
     @property
@@ -166,7 +159,7 @@ def _apart(graph: Graph, whole: "_Chain") -> Stages:
         if node.name in inner:
             continue
         stage, taken = pairs.get(node.name, (node.layer, node.sources))
-        if node.layer.joins and node.layer.kind != "gate" and graph.flows[node.name].grid is not None:
+        if node.layer.joins and not isinstance(node.layer, Held) and graph.flows[node.name].grid is not None:
             raise Unbuilt(f"A circuit adds images whose branches part and meet one within the other, but layer "
                           f"{node.name!r} of network {graph.name!r} joins others; let each branch end in the sum of "
                           "its fork", node.name)
@@ -251,7 +244,7 @@ class _Chain:
         ahead, back = ends
         if back is not None and back.layer.kind == "reverse":
             back = self._nodes.get(back.sources[0])
-        if ahead is None or back is None or ahead.layer.kind not in CELLS or back.layer.kind not in CELLS:
+        if ahead is None or back is None or not (ahead.layer.recurrent and back.layer.recurrent):
             return None
         turned = self._nodes.get(back.sources[0])
         if turned is None or turned.layer.kind != "reverse" or turned.sources != ahead.sources:

@@ -40,6 +40,7 @@ class RecurrentLayer(OverSequences, GoldenLayer):
         returns: "last" for the last output, "sequence" for that of every step.
     """
 
+    recurrent = True
     gates: JointProduct
 
     @property
@@ -158,6 +159,7 @@ class FloatCell(OverSequences, FloatLayer):
         nonlinearity: "tanh", "relu" or "identity", of a GRU's candidate and of a plain recurrent layer.
     """
 
+    recurrent = True
     gates: ClassVar[int]
     hard: bool = False
     nonlinearity: str = "tanh"

@@ -24,6 +24,7 @@ FORMATS = "counted_format", "input_format"
 
 class _Shape(Held, SameSize):
     kind = "repeat"
+    counts = True
 
     counted: int
 

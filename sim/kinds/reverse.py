@@ -19,6 +19,7 @@ __all__ = ["KIND", "FloatReverse", "Reverse"]
 
 class _Shape(OverSequences, SameSize):
     kind = "reverse"
+    keeps = True
     returns = "sequence"
 
 

@@ -17,12 +17,16 @@ class Layer:
         joins: whether it takes several sources; what it computes with is then a list.
         whole: whether it takes a sequence as a whole.
         stepwise: whether it takes each vector of a sequence by itself, so that a sum of two branches may be one stage.
+        keeps: whether it keeps all steps of a sequence before it gives the first one.
+        recurrent: whether two of its kind can be both directions of one stage.
     """
 
     kind: ClassVar[str]
     joins: ClassVar[bool] = False
     whole: ClassVar[bool] = False
     stepwise: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
+    recurrent: ClassVar[bool] = False
 
     name: str
 
@@ -155,12 +159,14 @@ class Held(Join):
 
     Members:
         over_images: whether the first source may give images.
+        counts: whether the first source says only for how many steps the vector is held.
     """
 
     whole = True
     stepwise = alike = False
     returns = "sequence"
     over_images: ClassVar[bool] = False
+    counts: ClassVar[bool] = False
 
     def run(self, x: Any, state: Any = None) -> tuple[Any, Any]:
         raise Refusal(f"A sequence can be continued piece by piece if nothing waits for its end, but layer "

@@ -60,6 +60,7 @@ class Directions:
     """Two layers over a sequence, one from its first step on and one from its last."""
 
     kind = "bidirectional"
+    keeps = True
     forward: Any
     backward: Any
 

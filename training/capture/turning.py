@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 
 from circulant.sim.shape.window import Flow
-from circulant.training.kinds.conv import Conv
 from circulant.training.kinds.over_time import Reduce
-from circulant.training.kinds.pool import Pool
 from circulant.training.neutral.graph import Graph, Move, Node
 from circulant.training.neutral.streams import flattening
 
@@ -30,7 +28,7 @@ def turned(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def _channels_last(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:
-    """The graph whose input is what one permutation makes of it, where convolutions and poolings take that alone."""
+    """The graph whose input is what one permutation makes of it, where layers over images take that alone."""
     users: list[Any] = graph.users(entry.name)
     if not users or entry.name in graph.ends or torch.Size(users[0].sizes).numel() != torch.Size(entry.sizes).numel():
         return graph
@@ -42,8 +40,8 @@ def _channels_last(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:
     axes = next((axes for axes in ((2, 0, 1), (1, 0)) if len(axes) == len(entry.sizes) and torch.equal(
         numbers.permute(axes).reshape(-1), first.places.reshape(-1))), None)
     takers = [taker for user in users for taker in graph.users(user.name)]
-    if axes is None or not takers or graph.ends & {user.name for user in users} or not (
-            {type(taker) for taker in takers} <= {Conv, Pool}):
+    if axes is None or not takers or graph.ends & {user.name for user in users} or not all(
+            taker.over_images for taker in takers):
         return graph
     made = replace(entry, shape=first.shape, axes=axes, given=entry.sizes)
     note = f"part of {entry.name}: its data is read in this order"

@@ -1,6 +1,6 @@
 """Convolutions over images: a matrix for each position of a window."""
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import nn
@@ -33,6 +33,7 @@ class Conv(Matrix):
     padding: tuple[int, ...]
     dilation: tuple[int, ...]
     groups: int = 1
+    over_images: ClassVar[bool] = True
 
     def exchanged(self) -> Node:
         old, kernel = self.constraint, self.constraint.kernel

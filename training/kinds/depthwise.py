@@ -1,6 +1,6 @@
 """Depthwise convolutions over images: a weight for each channel and position of a window."""
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -33,6 +33,7 @@ class Depthwise(Node):
     dilation: tuple[int, ...]
     grid: Format | None = None
     relu: bool = False
+    over_images: ClassVar[bool] = True
 
     def exchanged(self) -> Node:
         return self.turned(stride=self.stride[::-1], padding=self.padding[::-1], dilation=self.dilation[::-1],

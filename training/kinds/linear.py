@@ -1,12 +1,14 @@
 """The Linear: a matrix over the last axis."""
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor, nn
+from torch.nn import functional
 
 from circulant.sim.kinds.linear import FloatLinear
 from circulant.sim.shape.window import Flow
+from circulant.training.blocks.approximate import first_of, forward, integers_of, product_of, rows_of, through
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.kinds.matrix import Matrix, weights_of
 from circulant.training.models.quantizer import set_grids
@@ -60,6 +62,13 @@ def _(node: Linear, to: Builder) -> Stream | None:
         Form.of(Flow(rows, sequence=sequence), *source.form.shape[:-1]))
     to.note_grid(made.name, {node.constraint.block_size}, product=node.grid)
     return made
+
+
+@forward.register(nn.Linear)
+def _(module: Any, layer: Any, x: Tensor) -> Tensor:
+    product = product_of(layer.product, first_of(module, "weight", module.weight), [module.bias])
+    return through(functional.linear(x, module.weight, module.bias), rows_of(
+        product, layer.outputs, integers_of(product, x)))
 
 
 def bias_behind(graph: OnnxGraph, node: OnnxNode) -> OnnxNode | None:

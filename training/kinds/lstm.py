@@ -1,9 +1,13 @@
 """LSTMs, with peepholes and projections."""
+from collections.abc import Callable
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
+from circulant.sim.arith.fixed import Reals
 from circulant.sim.kinds.lstm import FloatLstm
+from circulant.training.blocks.approximate import forward, gates_of, integers_of, over_steps, rows_of, through
 from circulant.training.blocks.matrices import Matrix
 from circulant.training.kinds.add import Add
 from circulant.training.kinds.cell import Fields, RecurrentKind, first_columns, register
@@ -29,6 +33,26 @@ def _step(step: CellStep) -> list[Value]:
     kept = step.pair("kept", Multiply, f, step.state[1])
     cells = step.pair("c", Add, kept, step.pair("new", Multiply, i, step.function("g", g, "tanh")))
     return [step.pair("", Multiply, o, step.function("tanh", cells, "tanh")), cells]
+
+
+@forward.register(nn.LSTM)
+def _(module: Any, layer: Any, x: Tensor | PackedSequence, state: tuple[Tensor, Tensor] | None = None
+      ) -> tuple[Any, tuple[Tensor, Tensor]]:
+    size = module.hidden_size
+
+    def made(of_x: Reals, of_h: Reals) -> Callable[..., tuple[Tensor, ...]]:
+        gates = gates_of(layer, of_x, of_h, module, 4)
+
+        def step(x: Tensor, driven: Tensor, recurrent: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ...]:
+            given = integers_of(gates.parts[0], x), integers_of(gates.parts[1], h)
+            i, f, g, o = through(driven + recurrent, rows_of(gates, size, *given, gates=4)).chunk(4, 1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            return o.sigmoid() * c.tanh(), c
+
+        return step
+
+    y, (h, c) = over_steps(module, x, state, made)
+    return y, (h, c)
 
 
 register(RecurrentKind(

@@ -1,7 +1,7 @@
 """Poolings by windows over images."""
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -22,6 +22,7 @@ class Pool(Node):
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
     padding: tuple[int, ...]
+    over_images: ClassVar[bool] = True
 
     def exchanged(self) -> Node:
         return self.turned(stride=self.stride[::-1], padding=self.padding[::-1], kernel=self.kernel[::-1])

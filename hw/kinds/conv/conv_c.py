@@ -1,10 +1,12 @@
 """`sim.kinds.conv.Conv` in C: each pixel is transformed once, and each output pixel sums up what the kernel sees."""
 from circulant.hw.ctext import product
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import storage
 from circulant.sim.kinds.conv import Conv
 
 render = beside(__file__)
+
+clips.register(Conv, lambda layer: True)
 
 
 @stage.register

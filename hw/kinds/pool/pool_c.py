@@ -1,9 +1,11 @@
 """`sim.kinds.pool.Pool` in C."""
-from circulant.hw.ctext.unit import Array, Stage, Unit, beside, stage
+from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.pool import Pool, reciprocal
 
 render = beside(__file__)
+
+clips.register(Pool, lambda layer: True)
 
 
 @stage.register

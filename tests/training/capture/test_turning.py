@@ -75,6 +75,7 @@ def test_images_whose_rows_are_steps_and_sums_over_pixels_stay():
 
 LAST = {
     "images": (lambda m, x: m.conv2(x.permute(0, 3, 1, 2)).mean((2, 3)), (5, 6, 2), (2, 0, 1)),
+    "each channel": (lambda m, x: m.own(x.permute(0, 3, 1, 2)).mean((2, 3)), (5, 6, 2), (2, 0, 1)),
     "signals": (lambda m, x: m.conv1(x.transpose(1, 2)).mean(2), (9, 2), (1, 0)),
     "signals of one column": (lambda m, x: m.tall(x.permute(0, 2, 1).unsqueeze(-1)).mean((2, 3)), (9, 2), (1, 0)),
 }
@@ -83,7 +84,8 @@ LAST = {
 @pytest.mark.parametrize("name", LAST)
 def test_channels_that_come_last_are_read_so(name, tmp_path):
     run, shape, axes = LAST[name]
-    model = Net(run, conv2=conv(2, 3, 3), conv1=nn.Conv1d(2, 3, 3), tall=conv(2, 3, (3, 1))).eval()
+    model = Net(run, conv2=conv(2, 3, 3), conv1=nn.Conv1d(2, 3, 3), tall=conv(2, 3, (3, 1)),
+                own=conv(2, 2, 3, groups=2)).eval()
     x = torch.randn(5, *shape)
     assert kinds(model, x)[0] == axes
     network = export(model, x)
