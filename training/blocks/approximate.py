@@ -59,7 +59,7 @@ def multiplying(model: nn.Module, network: Network) -> Iterator[None]:
 
 @singledispatch
 def forward(module: Any, layer: Any, x: Any, state: Any = None) -> Any:
-    """What a module gives, by the products of its golden layer; each kind has an implementation in
+    """The values that a module gives, by the products of its golden layer; each kind has an implementation in
     `circulant.training.kinds`."""
     raise TypeError(f"{type(module).__name__} has no approximate products")
 
