@@ -16,7 +16,7 @@ import click
 
 from benchmarks.asic import of_design
 from circulant.hw import generate
-from circulant.hw.known_plans import plans_of
+from circulant.hw.plan_cache import plans_of
 from circulant.sim import design
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors

@@ -11,7 +11,7 @@ from benchmarks import records
 from benchmarks.experiments import campaign
 from circulant.estimate.networks import untrained
 from circulant.experiment import load
-from circulant.hw.known_plans import plans_of
+from circulant.hw.plan_cache import plans_of
 from circulant.hw.resources import figures
 from circulant.sim.document import Document
 

@@ -6,8 +6,8 @@ from circulant.boards.device import Device
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.foreseen import foreseen
-from circulant.hw.known_plans import plans_of
 from circulant.hw.plan.families import FAMILIES, Demand
+from circulant.hw.plan_cache import plans_of
 from circulant.hw.planner import Plan
 from circulant.hw.resources import counted, parts
 from circulant.hw.stream.pipeline import LEVELS

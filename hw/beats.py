@@ -11,16 +11,16 @@ from math import inf
 from typing import Any
 
 from circulant.hw.array.layer_programs import IN_TURN, matrices_of
-from circulant.hw.array.passes.matrix import blocks_aside
+from circulant.hw.array.matrix import blocks_aside
 from circulant.hw.array.plans import LayerPlan, Plan, Simple, StreamPlan, ValuesPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.components.cell import cells_of
 from circulant.hw.kinds.linear import vector_cycles
-from circulant.hw.layers.cell import cells_of
+from circulant.hw.plan.dataflow import Cycles, StageCycles, forked, latencies, stage_cycles
+from circulant.hw.plan.ladders import Ladder, ladder, useful
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.layer_plan import array_shapes, candidates, exact, narrow, widest
-from circulant.hw.plan.passes import Ladder, ladder, useful
-from circulant.hw.plan.passing import Cycles, Passing, forked, latencies, passing
 from circulant.hw.plan.shared.cost import period
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.hw.stream.link import values
@@ -232,7 +232,7 @@ def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, bl
     """
     network, plans, seen = sizes.network, list(plans), set[int]()
     for _ in range(1 if network.arrangement.chain else ROUNDS):
-        found = passing(network, plans, sizes(plans))
+        found = stage_cycles(network, plans, sizes(plans))
         if found is None:
             break
         late, before = _latest(network, found), list(plans)
@@ -277,7 +277,7 @@ def _widen(sizes: Sizes, plans: list[Plan], at: int, limits: tuple[int, int, int
                 best, plans[source] = found, wide
 
 
-def _latest(network: Network, found: Sequence[Passing]) -> set[int]:
+def _latest(network: Network, found: Sequence[StageCycles]) -> set[int]:
     """The stages through which what comes last has passed; all, where there are several results."""
     late, behind = set[int](), list(range(len(found))) if network.many else [len(found) - 1]
     while behind:
@@ -300,7 +300,7 @@ def _sooner(sizes: Sizes, plans: Sequence[Plan], at: int, limits: tuple[int, int
         assert isinstance(plan, ValuesPlan)
         return min(_wider(layer, plan, spare), key=lambda each: _joined(sizes, plans, at, each))
     each = sizes(plans)
-    found = passing(network, plans, each)
+    found = stage_cycles(network, plans, each)
     assert found is not None
     size = network.stages[source].outputs if source > INPUT else network.inputs[INPUT - source].flow.size
     k = each[source][1] if source > INPUT else each[at][0]
@@ -339,7 +339,7 @@ def _joined(sizes: Sizes, plans: Sequence[Plan], at: int, plan: Plan, source: in
     """The cycle in which the last block leaves a join with that plan, or with that of a source, and its multipliers."""
     made = list(plans)
     made[at if source is None else source] = plan
-    found = passing(sizes.network, made, sizes(made)) or []
+    found = stage_cycles(sizes.network, made, sizes(made)) or []
     return found[at].leaves[-1], plan.multipliers
 
 

@@ -20,7 +20,7 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.foreseen import logic, quantities
-from circulant.hw.plan.passes import layer_entry
+from circulant.hw.plan.ladders import layer_entry
 from circulant.hw.plan.shared.cost import sample_rows
 from circulant.hw.planner import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list

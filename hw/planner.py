@@ -7,14 +7,14 @@ from math import inf
 import numpy as np
 
 from circulant.hw.array.layer_programs import matrices_of
-from circulant.hw.array.passes.matrix import blocks_aside
+from circulant.hw.array.matrix import blocks_aside
 from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
 from circulant.hw.beats import Sizes, Widths, allowed_beats, best_beats, joined_plans
 from circulant.hw.kinds.conv.tile import PIXELS
 from circulant.hw.kinds.registry import KINDS
+from circulant.hw.plan.dataflow import latencies
+from circulant.hw.plan.ladders import Ladder, Rung, ladder, layer_multiplications, tiled
 from circulant.hw.plan.latency import leaving, reblocked
-from circulant.hw.plan.passes import Ladder, Rung, ladder, layer_multiplications, tiled
-from circulant.hw.plan.passing import latencies
 from circulant.hw.plan.shared.apart import apart_plans
 from circulant.hw.plan.shared.arrays import shared_plans
 from circulant.hw.plan.shared.candidates import Goal, least_shared

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
-from circulant.hw.plan import passing
+from circulant.hw.plan import dataflow
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.passes import layer_multiplications
+from circulant.hw.plan.ladders import layer_multiplications
 from circulant.hw.planner import Plan, each_step, repeats
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
@@ -86,7 +86,7 @@ def figures_of(network: Network, plans: Sequence[Plan], top: Top) -> Figures:
     steps = stepwise(network)
     work = [layer_multiplications(layer, flow.pixels, plan) * times for layer, plan, flow, times
             in zip(network.stages, plans, network.arrangement.come, repeats(network), strict=True)]
-    late = passing.latencies(network, plans, top.blocks)
+    late = dataflow.latencies(network, plans, top.blocks)
     return Figures(
         sum(each.multipliers for each in plans), sum(each for each, often in zip(work, steps, strict=True) if often),
         sum(each for each, often in zip(work, steps, strict=True) if not often),

@@ -16,7 +16,7 @@ from circulant.hw.emit.image import Image, texts
 from circulant.hw.emit.target import Platform, separate_module
 from circulant.hw.kinds.conv.plan import ConvPlan
 from circulant.hw.kinds.registry import KINDS
-from circulant.hw.plan.passing import depths
+from circulant.hw.plan.dataflow import depths
 from circulant.hw.plan.stream_plan import pooled_aside
 from circulant.hw.planner import Plan, repeats
 from circulant.hw.ports import MEANINGS

@@ -58,8 +58,8 @@ ORDER = {
                           "trial store",
     "circulant.sim": "document refusal figures metrics arith guard child files settings public shape artifact passes "
                      "kinds real vectors golden configuration registers error quantize design chips exercise cosim",
-    "circulant.hw": "emit ctext stream reload arith array unit layers plan kinds c beats planner known_plans ports bus "
-                    "top resources foreseen design chips cost_table reload_words faults",
+    "circulant.hw": "emit ctext stream reload arith array unit components plan kinds c beats planner plan_cache ports "
+                    "bus top resources foreseen design chips cost_table reload_words faults",
     "circulant.boards": "yosys_json absorb device levels tools budget estimate link pll board synthesis placement "
                         "floorplan flow asic build simulated host program projects carrier",
 }
@@ -346,7 +346,7 @@ LINES = {
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_100, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_110, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

@@ -7,7 +7,7 @@ import pytest
 import circulant.hw.c.source
 import circulant.hw.top
 from circulant.hw.ctext.unit import stage
-from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
+from circulant.hw.plan.ladders import ladder, layer_entry, layer_multiplications
 from circulant.hw.unit import Site, unit
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.residual import Residual

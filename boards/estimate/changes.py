@@ -7,7 +7,7 @@ from typing import Any
 from circulant.boards.device import Device, devices
 from circulant.boards.estimate import variants
 from circulant.boards.estimate.estimate import Estimated, Options, estimate, estimated
-from circulant.hw.known_plans import plans_of
+from circulant.hw.plan_cache import plans_of
 from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal

@@ -8,8 +8,8 @@ from circulant.boards.budget import whole
 from circulant.boards.device import NAMES, Device, Taken, rounded
 from circulant.hw.array.plans import require_packing, require_pairs
 from circulant.hw.foreseen import foreseen
-from circulant.hw.known_plans import plans_of
 from circulant.hw.plan.families import CLOCK_ERROR, FAMILIES
+from circulant.hw.plan_cache import plans_of
 from circulant.hw.planner import Plan
 from circulant.hw.resources import figures, parts
 from circulant.hw.stream.pipeline import LEVELS

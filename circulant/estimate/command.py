@@ -107,7 +107,7 @@ def _cycles(network: Network, experiment: Experiment) -> Figures:
     Raises:
         Refusal: as `circulant.run.sizing.budget`, and `circulant.hw.planner.plan`.
     """
-    from circulant.hw.known_plans import plans_of
+    from circulant.hw.plan_cache import plans_of
     from circulant.hw.resources import figures
 
     hardware = experiment.hardware

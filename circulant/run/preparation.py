@@ -61,7 +61,7 @@ def require_design(experiment: Experiment, data: Any) -> None:
     """
     with extras("circulant run", "amaranth"):
         from circulant.hw.foreseen import foreseen
-        from circulant.hw.known_plans import plans_of
+        from circulant.hw.plan_cache import plans_of
         from circulant.hw.resources import parts
 
     hardware, name = experiment.hardware, experiment.board.device

@@ -251,8 +251,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         from circulant.hw import generate
         from circulant.hw.emit.inventory import Inventory
         from circulant.hw.foreseen import foreseen
-        from circulant.hw.known_plans import plans_of
         from circulant.hw.plan.families import FAMILIES
+        from circulant.hw.plan_cache import plans_of
         from circulant.hw.resources import figures, parts
 
     options = hardware_options(experiment, network)

@@ -1,4 +1,4 @@
-"""The shapes that a `circulant.hw.layers.lines.LineBuffer` serves: convolutions, tiles of them, poolings."""
+"""The shapes that a `circulant.hw.components.lines.LineBuffer` serves: convolutions, tiles of them, poolings."""
 from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar, Protocol

@@ -16,8 +16,8 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part, parts
-from circulant.hw.array.passes.order import Item, arrange, colour
+from circulant.hw.array.issue_order import Item, arrange, colour
+from circulant.hw.array.matrix import ArrayShape, Matrix, Part, parts
 from circulant.sim.arith.fixed import Integers
 
 __all__ = ["AHEAD", "MAIN", "SECOND", "ArrayShape", "Issue", "Matrix", "Part", "Pass", "Place", "Program", "issued",

@@ -7,8 +7,8 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.array.issue_order import RowPlaces
 from circulant.hw.array.output_pipeline import chain_output
-from circulant.hw.array.passes.order import RowPlaces
 from circulant.hw.array.program import Program
 from circulant.hw.emit.profile import profile_of
 from circulant.hw.emit.target import Platform

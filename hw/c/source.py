@@ -2,7 +2,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from circulant.hw.c.passes import Passes, clipped, single
+from circulant.hw.c.time_loops import TimeLoops, clipped, single
 from circulant.hw.ctext.names import identifier, identifiers
 from circulant.hw.ctext.product import ROWS
 from circulant.hw.ctext.unit import Array, Stage, Unit, beside, over
@@ -55,10 +55,10 @@ class Source:
                 takes[part.prefix], before = before, [part]
         self.table_bytes = unit.table_bytes
 
-        passes = Passes(built, made)
-        self.whole, vectors = passes.needed, max(1, network.output_vectors)
-        self.kept, self.outputs = passes.kept if self.whole else [], network.end.values * vectors
-        self.height = passes.height
+        loops = TimeLoops(built, made)
+        self.whole, vectors = loops.needed, max(1, network.output_vectors)
+        self.kept, self.outputs = loops.kept if self.whole else [], network.end.values * vectors
+        self.height = loops.height
         states = [array for stage in stages for array in stage.states]
         behind = max((n + 1 for n, stage in enumerate(stages) if stage.states), default=0)
         every = [each for stage in stages for each in stage.all]
@@ -69,7 +69,7 @@ class Source:
             members=states + between,
             inputs=network.flow.values, input_format=network.input_format, input_type=storage(network.input_format),
             outputs=self.outputs, output_format=network.output_format, output_type=storage(network.output_format))
-        run = passes.text("steps" if network.sequence else str(self.height), network.flow.values) if self.whole else ""
+        run = loops.text("steps" if network.sequence else str(self.height), network.flow.values) if self.whole else ""
         body = "\n".join([*unit.functions.values(), *(stage.text for stage in stages)])
         self.code = render(
             "network.c.j2", **self.common, body=body, states=states, rows=ROWS,

@@ -9,7 +9,7 @@ from typing import Any
 from circulant.hw.chips.rows import in_proportion
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.linear import Linear
-from circulant.sim.kinds.partial import PartialSum, SpectralProduct
+from circulant.sim.kinds.partial_sum import PartialSum, SpectralProduct
 from circulant.sim.refusal import Refusal
 
 __all__ = ["block_columns", "column_share", "column_sum", "even_columns", "unsummed"]

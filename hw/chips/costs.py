@@ -12,7 +12,7 @@ from circulant.hw.chips.columns import block_columns, column_share
 from circulant.hw.chips.cut import Place, Placement
 from circulant.hw.chips.plans import EXCHANGE
 from circulant.hw.chips.rows import block_rows, row_share
-from circulant.hw.plan.passes import Ladder, ladder, layer_multiplications
+from circulant.hw.plan.ladders import Ladder, ladder, layer_multiplications
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.planner import rung_cycles, rung_multipliers
 from circulant.hw.stream.pipeline import LEVELS

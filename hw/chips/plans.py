@@ -13,9 +13,9 @@ from circulant.hw.chips.cluster import Cluster
 from circulant.hw.chips.cut import Cut, Placement, cut
 from circulant.hw.chips.timing import Timing, timing
 from circulant.hw.chips.words import LinkShape
-from circulant.hw.layers.cell import cells_of
+from circulant.hw.components.cell import cells_of
+from circulant.hw.plan.dataflow import depths
 from circulant.hw.plan.layer_plan import element_multiplications
-from circulant.hw.plan.passing import depths
 from circulant.hw.plan.shared.candidates import Goal, candidates, finalists
 from circulant.hw.plan.shared.groups import Group
 from circulant.hw.planner import alternatives, plan

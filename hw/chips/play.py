@@ -13,7 +13,7 @@ from circulant.hw.array.plans import LayerPlan, Plan, Sharing
 from circulant.hw.chips.chip import Streams, wires_of
 from circulant.hw.chips.cut import Cut
 from circulant.hw.chips.words import LinkShape
-from circulant.hw.plan.passing import joined
+from circulant.hw.plan.dataflow import joined
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.play import Array
 from circulant.hw.stream.pipeline import PROMPT

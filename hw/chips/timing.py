@@ -14,8 +14,8 @@ from circulant.hw.chips.chip import Streams, waits, wires_of
 from circulant.hw.chips.cut import Cut, Wire
 from circulant.hw.chips.play import Played, Works, merged
 from circulant.hw.chips.words import LinkShape
+from circulant.hw.plan.dataflow import Cycles, stage_cycles
 from circulant.hw.plan.latency import reblocked, through
-from circulant.hw.plan.passing import Cycles, passing
 from circulant.hw.resources import period
 from circulant.hw.stream.storage import DeepQueue
 
@@ -127,7 +127,7 @@ class _Flows:
         if any(isinstance(plan, LayerPlan) and plan.sharing is not None for plan in plans):
             found = through(part, plans, blocks, given[part.entry.name])
             return None if found is None else {part.exit: found}
-        passed = passing(part, plans, blocks, given)
+        passed = stage_cycles(part, plans, blocks, given)
         if passed is None:
             return None
         return {name: passed[at].leaves for name, at in zip(part.outputs, part.arrangement.outputs, strict=True)}

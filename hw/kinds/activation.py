@@ -12,8 +12,8 @@ from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
+from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.latency import leaving
-from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.stream_plan import one_for_each, values_entry
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import LEVELS, PROMPT, Queue, block, connect, delay

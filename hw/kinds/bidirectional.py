@@ -17,8 +17,7 @@ from circulant.hw.array.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.recurrent import RecurrentLayer
-from circulant.hw.plan.layer_plan import candidates, exact
-from circulant.hw.plan.passes import (
+from circulant.hw.plan.ladders import (
     Ladder,
     Rung,
     ladder,
@@ -27,6 +26,7 @@ from circulant.hw.plan.passes import (
     side_by_side_ladder,
     useful,
 )
+from circulant.hw.plan.layer_plan import candidates, exact
 from circulant.hw.stream.join import Join, fork
 from circulant.hw.stream.pipeline import LEVELS, block, connect
 from circulant.hw.stream.reverse import Reverse

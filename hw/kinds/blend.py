@@ -7,10 +7,10 @@ from amaranth.lib import wiring
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.parts import Parts, Product
 from circulant.hw.array.plans import ValuesPlan
+from circulant.hw.components.joins import JoinLayer
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.scan import State, require_fixed, with_a_state
-from circulant.hw.layers.joins import JoinLayer
-from circulant.hw.plan.passing import Cycles, in_turn, joined
+from circulant.hw.plan.dataflow import Cycles, in_turn, joined
 from circulant.hw.stream.pipeline import PROMPT, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.kinds.blend import Blend

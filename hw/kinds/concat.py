@@ -5,9 +5,9 @@ from amaranth.lib import wiring
 
 from circulant.hw.arith.fixed import requantize
 from circulant.hw.array.plans import StreamPlan
+from circulant.hw.components.joins import JoinLayer
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.joins import JoinLayer
-from circulant.hw.plan.passing import Cycles, in_turn, joined
+from circulant.hw.plan.dataflow import Cycles, in_turn, joined
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.join import Join
 from circulant.hw.stream.pipeline import PROMPT, connect

@@ -16,12 +16,12 @@ from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.line_shape import Walk
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.array.plans import ValuesPlan
+from circulant.hw.components.lines import LineBuffer
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.kinds.pool.window_pool import ChannelShape, Passing
-from circulant.hw.layers.lines import LineBuffer
+from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.line_cost import image_cycles
-from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.stream_plan import values_entry
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, delay, tree
 from circulant.hw.unit import Site, heeds_marks, unit

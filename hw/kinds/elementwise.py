@@ -10,9 +10,9 @@ from circulant.hw.arith.fixed import requantize
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.parts import Product as Multiplier
 from circulant.hw.array.plans import StreamPlan
+from circulant.hw.components.joins import JoinLayer
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.joins import JoinLayer
-from circulant.hw.plan.passing import Cycles, in_turn, joined
+from circulant.hw.plan.dataflow import Cycles, in_turn, joined
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import PROMPT, Queue, connect
 from circulant.hw.unit import Site, unit

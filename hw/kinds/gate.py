@@ -13,10 +13,10 @@ from amaranth.lib import wiring
 
 from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import ValuesPlan
+from circulant.hw.components.held import Held, held_memory
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.elementwise import PlacesLayer, combined
-from circulant.hw.layers.held import Held, held_memory
-from circulant.hw.plan.passes import Ladder, ladder, useful
+from circulant.hw.plan.ladders import Ladder, ladder, useful
 from circulant.hw.plan.stream_plan import one_for_each, with_one_for_each
 from circulant.hw.stream.pipeline import LEVELS, connect
 from circulant.hw.unit import Site, unit

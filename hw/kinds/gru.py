@@ -6,8 +6,8 @@ from circulant.hw.arith.activation import Activation, activation_latency
 from circulant.hw.arith.fixed import round_shift, rounded_sum, saturate
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.program import Matrix, Part, parts
+from circulant.hw.components.cell import Cell, cells_of, register, registers
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.cell import Cell, cells_of, register, registers
 from circulant.hw.stream.pipeline import LEVELS, delay, when
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct

@@ -1,5 +1,5 @@
-"""`sim.kinds.repeat.Repeat` and `sim.kinds.reverse.Reverse` in C: `circulant.hw.c.passes` chooses the vector, which is
-copied; a gate is a product of it."""
+"""`sim.kinds.repeat.Repeat` and `sim.kinds.reverse.Reverse` in C: `circulant.hw.c.time_loops` chooses the vector, which
+is copied; a gate is a product of it."""
 from circulant.hw.ctext.unit import Array, Stage, Unit, beside, clips, stage
 from circulant.hw.ctext.value import Value, storage
 from circulant.sim.kinds.repeat import Repeat

@@ -8,15 +8,15 @@ from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import matrices, matrices_of
+from circulant.hw.array.matrix import blocks_aside
 from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_memory
-from circulant.hw.array.passes.matrix import blocks_aside
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
 from circulant.hw.array.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
+from circulant.hw.plan.ladders import layer_entry, layer_multiplications
 from circulant.hw.plan.layer_plan import array_entry, estimate, with_array
-from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.step_cost import vector_limit
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect, element, steps

@@ -9,10 +9,10 @@ from circulant.hw.arith.activation import activation_latency
 from circulant.hw.arith.fixed import round_shift, rounded_sum, saturate
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.program import Matrix, Part, parts
+from circulant.hw.components.cell import Cell, cells_of, register, registers
+from circulant.hw.components.pointwise import peephole_image
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, packed
-from circulant.hw.layers.cell import Cell, cells_of, register, registers
-from circulant.hw.layers.pointwise import peephole_image
 from circulant.hw.stream.pipeline import LEVELS, delay, steps, when
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.kinds.lstm import GATES, Lstm

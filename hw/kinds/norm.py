@@ -13,11 +13,11 @@ from amaranth.utils import ceil_log2
 from circulant.hw.arith.fixed import digits, round_shift, saturate
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.array.plans import ValuesPlan
+from circulant.hw.components.rsqrt import InverseRoot, root_latency
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
-from circulant.hw.layers.rsqrt import InverseRoot, root_latency
+from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.latency import leaving
-from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.stream_plan import one_for_each, values_entry
 from circulant.hw.stream.pipeline import (
     LEVELS,

@@ -20,12 +20,12 @@ from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, ArrayShape, Matrix, Program
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.array.shared_array import array_port
+from circulant.hw.components.cell import cells_of
+from circulant.hw.components.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.cell import cells_of
-from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
+from circulant.hw.plan.ladders import layer_entry, layer_multiplications
 from circulant.hw.plan.layer_plan import array_entry, element_multiplications, estimate, issue_cycles, with_array
-from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.shared.cost import steady_step
 from circulant.hw.plan.step_cost import chain_latency, limit, stages
 from circulant.hw.reload.config import Config, MemoryWindow

@@ -16,10 +16,10 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
+from circulant.hw.components.held import Held, held_memory
+from circulant.hw.components.joins import waiting
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.held import Held, held_memory
-from circulant.hw.layers.joins import waiting
-from circulant.hw.plan.passes import Ladder, ladder
+from circulant.hw.plan.ladders import Ladder, ladder
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue

@@ -20,7 +20,7 @@ from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.elementwise import DEPTH, combined
-from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, side_by_side_ladder
+from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, side_by_side_ladder
 from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
 from circulant.hw.stream.pipeline import LEVELS, PROMPT, block

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.target import Platform
-from circulant.hw.plan.passes import Ladder, ladder
+from circulant.hw.plan.ladders import Ladder, ladder
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, block, connect
 from circulant.hw.stream.reverse import Reverse as Turned

@@ -5,8 +5,8 @@ from amaranth.hdl import Module
 from circulant.hw.arith.activation import activation_latency
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.program import Matrix, parts
+from circulant.hw.components.cell import Cell, cells_of
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.cell import Cell, cells_of
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.kinds.rnn import Rnn

@@ -5,7 +5,7 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import memory, stream
 
 from circulant.hw.array.parts import Memory, Parts, queue_memory
-from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
+from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.stream_plan import ValuesPlan, values_entry
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, delay
 from circulant.hw.unit import Site

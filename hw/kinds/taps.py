@@ -12,9 +12,9 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.target import Platform
+from circulant.hw.plan.dataflow import early_blocks
+from circulant.hw.plan.ladders import Ladder, ladder
 from circulant.hw.plan.latency import kept_back, leaving_to
-from circulant.hw.plan.passes import Ladder, ladder
-from circulant.hw.plan.passing import early_blocks
 from circulant.hw.plan.stream_plan import stream_plan, without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, PROMPT, Queue, block, connect
 from circulant.hw.unit import Site, WithoutImages, unit

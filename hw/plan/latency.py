@@ -8,7 +8,7 @@ from functools import singledispatch
 
 from circulant.hw.array.plans import LayerPlan, Plan, Sharing, streams_of, wanted
 from circulant.hw.array.schedules.input_first import InputFirst
-from circulant.hw.layers.cell import cells_of
+from circulant.hw.components.cell import cells_of
 from circulant.hw.plan.shared.cost import end_latency, loop_latency, sample_results
 from circulant.sim.design import Latencies
 from circulant.sim.golden.network import Network

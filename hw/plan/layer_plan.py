@@ -6,14 +6,14 @@ from math import lcm
 
 from circulant.hw.array.lanes import rows_for
 from circulant.hw.array.layer_programs import IN_TURN, matrices_of, spacings
-from circulant.hw.array.passes.matrix import resets_after
+from circulant.hw.array.matrix import resets_after
 from circulant.hw.array.plans import LayerPlan, PairPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.array.schedules.input_first import InputFirst
+from circulant.hw.components.cell import cells_of
 from circulant.hw.emit.target import PORT_BITS
-from circulant.hw.layers.cell import cells_of
+from circulant.hw.plan.ladders import Ladder, folds, ladder, layer_multiplications, useful
 from circulant.hw.plan.latency import leaving
-from circulant.hw.plan.passes import Ladder, folds, ladder, layer_multiplications, useful
 from circulant.hw.plan.shared.cost import arriving_results, period, sample_results
 from circulant.hw.plan.shared.layer_counters import schedule
 from circulant.hw.stream.pipeline import LEVELS

@@ -10,8 +10,8 @@ from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import ArrayShape, Matrix, Program
-from circulant.hw.layers.cell import cells_of
-from circulant.hw.layers.pointwise import pointwise_latency
+from circulant.hw.components.cell import cells_of
+from circulant.hw.components.pointwise import pointwise_latency
 from circulant.sim.kinds.gru import Gru
 from circulant.sim.kinds.lstm import Lstm
 from circulant.sim.kinds.rnn import Rnn

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from functools import singledispatch
 
 from circulant.hw.array.plans import StreamPlan, ValuesPlan
-from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
+from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.design import LayerEntry
 from circulant.sim.golden.stages import Stage

@@ -87,7 +87,7 @@ class Product:
         Refusal: when a sum could leave int64, or the shapes or formats contradict each other.
 
     Members:
-        spectral: whether it ends with the sums, see `circulant.sim.kinds.partial.SpectralProduct`.
+        spectral: whether it ends with the sums, see `circulant.sim.kinds.partial_sum.SpectralProduct`.
     """
 
     spectral: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """1/√v of positive integers: a table by the leading bits of v, and one Newton step.
 
 v = m · 4^h with m from ¼ to 1, cut to `MANTISSA` fraction bits. A table of its first `INDEX` bits has r₀, 1/√m in the
-middle of their cell; r = r₀ (3 − m r₀²) / 2 squares its error. `hw.layers.rsqrt` has the same steps.
+middle of their cell; r = r₀ (3 − m r₀²) / 2 squares its error. `hw.components.rsqrt` has the same steps.
 """
 from functools import cache
 

@@ -8,8 +8,8 @@ from circulant.hw.array.parts import Memory, Parts, Product, Transform
 from circulant.hw.array.plans import with_protection
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.foreseen import foreseen, quantities
-from circulant.hw.known_plans import plans_of
 from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan_cache import plans_of
 from circulant.hw.resources import parts
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import compress
 from typing import ClassVar
 
-from circulant.hw.array.passes.matrix import ArrayShape, Matrix, resets_after
+from circulant.hw.array.matrix import ArrayShape, Matrix, resets_after
 from circulant.hw.array.schedules.either_first import EitherFirst
 
 __all__ = ["Abreast"]

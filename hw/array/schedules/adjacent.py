@@ -6,8 +6,8 @@ one for leading and one for following. If the input fills no group, a step whose
 from collections.abc import Sequence
 from typing import ClassVar
 
-from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part
-from circulant.hw.array.passes.order import Item
+from circulant.hw.array.issue_order import Item
+from circulant.hw.array.matrix import ArrayShape, Matrix, Part
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue, issued
 from circulant.hw.array.schedules.abreast import Abreast
 from circulant.hw.array.schedules.either import Either

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Self
 
-from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part
+from circulant.hw.array.matrix import ArrayShape, Matrix, Part
 from circulant.hw.array.program import Program
 
 __all__ = ["Either"]

@@ -3,8 +3,8 @@ and each command has one sequence, whichever leads."""
 from collections.abc import Sequence
 from typing import ClassVar
 
-from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part
-from circulant.hw.array.passes.order import Item
+from circulant.hw.array.issue_order import Item
+from circulant.hw.array.matrix import ArrayShape, Matrix, Part
 from circulant.hw.array.program import AHEAD, MAIN, SECOND
 from circulant.hw.array.schedules.either import Either
 

@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from typing import Self
 
-from circulant.hw.array.passes.matrix import ArrayShape, Matrix
+from circulant.hw.array.matrix import ArrayShape, Matrix
 from circulant.hw.array.program import Program
 
 __all__ = ["InputFirst"]

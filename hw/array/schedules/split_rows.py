@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part, resets_after
+from circulant.hw.array.matrix import ArrayShape, Matrix, Part, resets_after
 from circulant.hw.array.schedules.adjacent import Adjacent
 from circulant.hw.array.split_row import divides
 

@@ -9,12 +9,12 @@ from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.lanes import LaneArray, array_images
 from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.array.parts import Parts, Transform, array_parts, queue_memory
+from circulant.hw.components.lines import LineBuffer
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.conv.plan import ConvPlan
 from circulant.hw.kinds.conv.tile import TileShape
 from circulant.hw.kinds.conv.tile_conv import TileConvLayer
-from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.unit import Site, heeds_marks, unit
 from circulant.sim.kinds.conv import Conv

@@ -5,8 +5,8 @@ from math import prod
 
 from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.kinds.conv.tile import TileShape, tiles_fit
+from circulant.hw.plan.ladders import Ladder, Rung, folds, ladder, layer_entry, layer_multiplications, tiled, useful
 from circulant.hw.plan.line_cost import image_cycles
-from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, layer_multiplications, tiled, useful
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.multiplier import EXACT

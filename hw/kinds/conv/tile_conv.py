@@ -9,10 +9,10 @@ from circulant.hw.arith.decoder import Watch, watched
 from circulant.hw.arith.fixed import requantize, round_shift, saturate
 from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.parts import Memory, Parts, Product, guarded, queue_memory
+from circulant.hw.components.lines import LineBuffer
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.kinds.conv.tile import TileShape, fast_fir, weighted
-from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.hw.stream.width_converter import serialize
 

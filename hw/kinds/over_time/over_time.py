@@ -14,8 +14,8 @@ from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.over_time.divider import Divider, quotient_bits, sums
+from circulant.hw.plan.ladders import Ladder, ladder
 from circulant.hw.plan.latency import held_up, leaving
-from circulant.hw.plan.passes import Ladder, ladder
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, QUEUE, Queue, block, connect
 from circulant.hw.unit import Site, WithoutImages, unit

@@ -14,8 +14,8 @@ from circulant.hw.arith.fixed import constant_product, requantize
 from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.line_shape import Walk
 from circulant.hw.array.parts import Parts, queue_memory
+from circulant.hw.components.lines import LineBuffer
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.lines import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.hw.unit import WithoutImages
 from circulant.sim.kinds.depthwise import Depthwise

@@ -1,7 +1,7 @@
 """One array for the fully connected layers of a network between which other stages lie: taps, norms, sums, functions.
 
 Each of them has all multipliers while it works, and older taps of the next sample are multiplied when no other one
-does. The latency of a sample is exact, see `circulant.hw.plan.passing`; the period is an estimate, the issues of all.
+does. The latency of a sample is exact, see `circulant.hw.plan.dataflow`; the period is an estimate, the issues of all.
 """
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ from circulant.hw.array.layer_programs import ROWS, matrices_of
 from circulant.hw.array.plans import LayerPlan, Plan, Sharing, ValuesPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.either_first import EitherFirst
+from circulant.hw.plan.ladders import ladder
 from circulant.hw.plan.layer_plan import WIDE, array_shapes, narrow, widest
-from circulant.hw.plan.passes import ladder
 from circulant.hw.plan.shared.candidates import TAKES
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.network import Network

@@ -9,9 +9,9 @@ from circulant.hw.array.layer_programs import ROWS, spacings
 from circulant.hw.array.plans import LayerPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.input_first import InputFirst
-from circulant.hw.layers.cell import cells_of
+from circulant.hw.components.cell import cells_of
+from circulant.hw.plan.ladders import useful
 from circulant.hw.plan.layer_plan import element_multiplications
-from circulant.hw.plan.passes import useful
 from circulant.hw.plan.shared.candidates import NEARLY, Candidate, Goal, candidates, finalists, least_shared
 from circulant.hw.plan.shared.cost import RANKED, Cost, least_period, period, periods, sample_results, shared_cost
 from circulant.hw.plan.shared.groups import Group, block_size

@@ -9,7 +9,7 @@ from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.adjacent import Adjacent
 from circulant.hw.array.schedules.either import Either
 from circulant.hw.array.schedules.either_first import EitherFirst
-from circulant.hw.layers.cell import cells_of
+from circulant.hw.components.cell import cells_of
 from circulant.hw.plan.layer_plan import (
     CHAINS,
     WIDE,

@@ -12,7 +12,7 @@ from math import inf
 
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import MAIN
-from circulant.hw.layers.cell import cells_of
+from circulant.hw.components.cell import cells_of
 from circulant.hw.plan.shared.events import Events, merged
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.play import Array, Play, working

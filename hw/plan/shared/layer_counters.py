@@ -8,11 +8,11 @@ from math import inf
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.bank_shape import forwards, write_latency
 from circulant.hw.array.lanes import array_latency
-from circulant.hw.array.passes.matrix import blocks_aside
+from circulant.hw.array.matrix import blocks_aside
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue, Program
 from circulant.hw.array.row_buffers import rows_latency
-from circulant.hw.layers.cell import cells_of
+from circulant.hw.components.cell import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.shared.events import Events
 from circulant.hw.plan.step_cost import stages

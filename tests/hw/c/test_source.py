@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from circulant.hw.c.passes import Passes
 from circulant.hw.c.source import Source
+from circulant.hw.c.time_loops import TimeLoops
 from circulant.hw.ctext.unit import Unit, stage
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
@@ -127,7 +127,7 @@ def test_refuses_rows_of_images_of_two_heights():
     made = [SimpleNamespace(kind="flatten", rows=True, grid=(height, 3)) for height in (4, 8)]
     with pytest.raises(Refusal, match=r"^The C target takes the rows of images of one height as steps, not those of 4 "
                                       r"and 8; take a part of the network, or generate Verilog$"):
-        Passes(Stages(tuple(made), ((INPUT,), (INPUT,)), (Flow(1, (4, 3)), Flow(1, (8, 3)))), [])
+        TimeLoops(Stages(tuple(made), ((INPUT,), (INPUT,)), (Flow(1, (4, 3)), Flow(1, (8, 3)))), [])
 
 
 def test_refuses_a_layer_that_it_does_not_know():

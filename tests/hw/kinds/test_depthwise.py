@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.kinds.depthwise import DepthwiseLayer, DepthwiseShape
-from circulant.hw.plan.passes import ladder, layer_entry
+from circulant.hw.plan.ladders import ladder, layer_entry
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.depthwise import Depthwise
 from circulant.sim.shape.window import Window

@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
+from circulant.hw.components.joins import waiting
 from circulant.hw.kinds.concat import ConcatLayer
 from circulant.hw.kinds.elementwise import PlacesLayer
-from circulant.hw.layers.joins import waiting
-from circulant.hw.plan.passes import layer_multiplications
+from circulant.hw.plan.ladders import layer_multiplications
 from circulant.hw.planner import plan
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated

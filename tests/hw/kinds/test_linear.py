@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.layer_programs import IN_TURN, layer_program, matrices_of
-from circulant.hw.array.passes.matrix import blocks_aside
+from circulant.hw.array.matrix import blocks_aside
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.either_first import EitherFirst

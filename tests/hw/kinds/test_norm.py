@@ -4,8 +4,8 @@ import pytest
 
 from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.kinds.norm import NormLayer
+from circulant.hw.plan.ladders import ladder
 from circulant.hw.plan.latency import leaving
-from circulant.hw.plan.passes import ladder
 from circulant.hw.unit import unelaborated
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.norm import Norm

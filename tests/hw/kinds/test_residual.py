@@ -9,7 +9,7 @@ from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.kinds.conv.conv import ConvLayer
 from circulant.hw.kinds.residual import ResidualLayer, needed, waiting
-from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
+from circulant.hw.plan.ladders import ladder, layer_entry, layer_multiplications
 from circulant.hw.planner import plan
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.fixed import Format

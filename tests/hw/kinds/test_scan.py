@@ -7,8 +7,8 @@ from circulant.hw.kinds.blend import LATENCY as BLEND
 from circulant.hw.kinds.blend import BlendLayer
 from circulant.hw.kinds.decay import LATENCY as DECAY
 from circulant.hw.kinds.decay import DecayLayer
+from circulant.hw.plan.ladders import ladder
 from circulant.hw.plan.latency import leaving
-from circulant.hw.plan.passes import ladder
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.blend import Blend

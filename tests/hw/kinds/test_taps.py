@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.kinds.taps import TapsLayer
-from circulant.hw.plan.passes import ladder
+from circulant.hw.plan.ladders import ladder
 from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.taps import Taps

@@ -1,6 +1,6 @@
 import pytest
 
-from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
+from circulant.hw.plan.ladders import ladder, layer_entry, layer_multiplications
 from circulant.hw.plan.stream_plan import one_for_each, pooled_aside, stream_plan
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.argmax import Argmax

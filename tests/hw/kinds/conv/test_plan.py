@@ -1,7 +1,7 @@
 import numpy as np
 
 from circulant.hw.kinds.conv.plan import conv_plans, tile_plans
-from circulant.hw.plan.passes import layer_multiplications
+from circulant.hw.plan.ladders import layer_multiplications
 from circulant.hw.plan.stream_plan import one_for_each, pooled_aside, stream_plan
 from circulant.sim.arith.fixed import Format
 from circulant.sim.kinds.flatten import Flatten

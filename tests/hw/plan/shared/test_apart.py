@@ -5,7 +5,7 @@ import pytest
 
 from circulant.hw.array.plans import ValuesPlan, sharings
 from circulant.hw.beats import Sizes
-from circulant.hw.plan.passing import latencies
+from circulant.hw.plan.dataflow import latencies
 from circulant.hw.plan.shared.apart import apart_plans
 from circulant.hw.planner import plan
 from circulant.hw.top import Top

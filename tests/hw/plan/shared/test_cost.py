@@ -7,8 +7,8 @@ import pytest
 
 from circulant.hw.array.plans import LayerPlan, Sharing
 from circulant.hw.array.program import ArrayShape
+from circulant.hw.plan.ladders import layer_entry
 from circulant.hw.plan.latency import sample_latency
-from circulant.hw.plan.passes import layer_entry
 from circulant.hw.plan.shared.arrays import _steady
 from circulant.hw.plan.shared.cost import (
     end_latency,

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.arith.fixed import constant_product
 from circulant.hw.array.issue import issue_signature
 from circulant.hw.array.line_shape import LineShape
-from circulant.hw.layers.lines.line_store import depth, group_signature, line
+from circulant.hw.components.lines.line_store import depth, group_signature, line
 
 __all__ = ["KernelWalk"]
 

@@ -1,4 +1,5 @@
-"""Questions of a plan to each kind of layer: functions of which each kind has an implementation beside its plan."""
+"""The useful plans of a layer, its multiplications and its entry in the manifest: functions of which each kind has an
+implementation beside its plan."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch

@@ -4,9 +4,9 @@ from amaranth.lib import wiring
 
 from circulant.hw.array.line_shape import LineShape
 from circulant.hw.array.parts import Memory
+from circulant.hw.components.lines.kernel_walk import KernelWalk
+from circulant.hw.components.lines.line_store import LineStore
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.lines.kernel_walk import KernelWalk
-from circulant.hw.layers.lines.line_store import LineStore
 from circulant.hw.stream.pipeline import connect
 
 __all__ = ["LineBuffer"]

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from circulant.hw.layers.rsqrt import InverseRoot
+from circulant.hw.components.rsqrt import InverseRoot
 from circulant.sim.arith.rsqrt import inverse_root
 from tests.hw.simulate import trace
 

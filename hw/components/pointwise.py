@@ -10,9 +10,9 @@ from circulant.hw.arith.fft import spare_steps
 from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
+from circulant.hw.components.cell import Cell
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, gates_clocks
-from circulant.hw.layers.cell import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.reload.restore import first_block, write_signature
 from circulant.hw.stream.pipeline import LEVELS, Lives, delay, steps, when

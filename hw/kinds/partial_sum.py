@@ -12,14 +12,14 @@ from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.parts import Memory, Parts, Transform, queue_memory
 from circulant.hw.array.plans import StreamPlan
+from circulant.hw.components.joins import JoinLayer
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
-from circulant.hw.layers.joins import JoinLayer
-from circulant.hw.plan.passing import Cycles, in_turn, joined
+from circulant.hw.plan.dataflow import Cycles, in_turn, joined
 from circulant.hw.plan.stream_plan import stream_plan
 from circulant.hw.stream.pipeline import PROMPT, QUEUE, Queue, connect, delay
 from circulant.hw.unit import SLACK, Site, unit
-from circulant.sim.kinds.partial import PartialSum
+from circulant.sim.kinds.partial_sum import PartialSum
 
 __all__ = ["PartialSumLayer"]
 
@@ -33,7 +33,7 @@ def _latency(layer: PartialSum) -> int:
 
 
 class PartialSumLayer(JoinLayer):
-    """Sums of several shares in, vectors out; equals `sim.kinds.partial.PartialSum`."""
+    """Sums of several shares in, vectors out; equals `sim.kinds.partial_sum.PartialSum`."""
 
     more = SLACK
 

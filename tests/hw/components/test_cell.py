@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from circulant.hw.arith.activation import activation_latency
+from circulant.hw.components.cell import cells_of
 from circulant.hw.kinds.gru import CandidateCell, GruCell, ResetCell
 from circulant.hw.kinds.lstm import LstmCell
-from circulant.hw.layers.cell import cells_of
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import pad
 from tests.hw.golden import numbers, pre_step, recurrent

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
+from circulant.hw.plan.dataflow import depths, forked, latencies, stage_cycles
 from circulant.hw.plan.latency import reblocked
-from circulant.hw.plan.passing import depths, forked, latencies, passing
 from circulant.hw.planner import plan
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
@@ -85,7 +85,7 @@ def test_a_queue_of_few_words_less_stalls():
     plans = plan(network, BUDGET)
     with unelaborated():
         top = Top(network, plans)
-        found, planned = passing(network, plans, top.blocks), depths(network, plans, top.blocks)
+        found, planned = stage_cycles(network, plans, top.blocks), depths(network, plans, top.blocks)
         own = {n: unit.depths for n, unit in enumerate(top.units) if hasattr(unit, "depths")}
         del top
     assert own == planned

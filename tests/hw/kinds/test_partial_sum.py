@@ -10,8 +10,8 @@ from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.chips.columns import column_share, column_sum
 from circulant.hw.kinds.linear import LinearLayer
-from circulant.hw.kinds.partial import PartialSumLayer
-from circulant.hw.plan.passing import joined
+from circulant.hw.kinds.partial_sum import PartialSumLayer
+from circulant.hw.plan.dataflow import joined
 from circulant.sim.kinds.linear import Linear
 from tests.hw.golden import blocks, numbers, product
 from tests.hw.simulate import Transfers, run, sink, source, stream

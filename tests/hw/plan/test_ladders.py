@@ -1,6 +1,6 @@
 from types import SimpleNamespace
 
-from circulant.hw.plan.passes import side_by_side_ladder, useful
+from circulant.hw.plan.ladders import side_by_side_ladder, useful
 
 
 def plan(multipliers, cycles):

@@ -4,10 +4,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from circulant.hw.layers.lines.kernel_walk import KernelWalk
-from circulant.hw.layers.lines.line_store import line
+from circulant.hw.components.lines.kernel_walk import KernelWalk
+from circulant.hw.components.lines.line_store import line
 from circulant.sim.shape.window import Window
-from tests.hw.layers.lines.lines import Lines
+from tests.hw.components.lines.lines import Lines
 from tests.hw.simulate import run
 
 IMAGES = 3

@@ -1,5 +1,5 @@
-"""Passes over a sequence, where the C keeps it until its end: a stage runs in the first pass in which all that it takes
-is there, and what a later pass takes is kept for each step."""
+"""Loops over time, where the C keeps a sequence until its end: a stage runs in the first loop in which all that it
+takes is there, and what a later loop takes is kept for each step."""
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.shape.layer import Held
 from circulant.sim.shape.window import Flow
 
-__all__ = ["Passes", "clipped", "single"]
+__all__ = ["TimeLoops", "clipped", "single"]
 
 
 def clipped(stages: Stages, form: Format) -> Stages:
@@ -49,8 +49,8 @@ def single(found: Stages) -> Stages:
     return Stages(tuple(each), tuple(sources), tuple(come))
 
 
-class Passes:
-    """The passes over a sequence, and the C that runs them.
+class TimeLoops:
+    """The loops over a sequence, and the C that runs them.
 
     Parameters:
         stages: as `single` gives them.
@@ -85,7 +85,7 @@ class Passes:
             at > 0 for at, loops in zip(self._at, self._loops, strict=True) if loops)
 
     def _again(self, n: int, source: int) -> bool:
-        """Whether a stage runs in a later pass than its source."""
+        """Whether a stage runs in a later loop than its source."""
         return self._loops[n] and (self._turned[n] or not self._steps[source])
 
     @cached_property
@@ -98,7 +98,7 @@ class Passes:
         return [self._made[n].output for n in sorted(self._crossing)]
 
     def text(self, steps: str, inputs: int) -> str:
-        """The C of all passes.
+        """The C of all loops.
 
         Parameters:
             steps: how many there are.

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.issue import SPECTRA
-from circulant.hw.layers.lines.line_store import LineStore, line
+from circulant.hw.components.lines.line_store import LineStore, line
 from circulant.sim.shape.window import Window
-from tests.hw.layers.lines.lines import K, Lines
+from tests.hw.components.lines.lines import K, Lines
 from tests.hw.simulate import run
 
 SHAPES = {

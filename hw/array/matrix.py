@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from circulant.hw.array.passes.order import RowPlaces
+from circulant.hw.array.issue_order import RowPlaces
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import JointProduct, Product, multiplications
 from circulant.sim.arith.fixed import Integers

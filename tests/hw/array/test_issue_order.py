@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.hw.array.passes.order import Item, RowPlaces, arrange, colour
+from circulant.hw.array.issue_order import Item, RowPlaces, arrange, colour
 
 
 @st.composite

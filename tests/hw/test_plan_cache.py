@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from circulant.hw import known_plans
+from circulant.hw import plan_cache
 from circulant.hw.array.plans import sharings
 from circulant.hw.planner import plan
 from circulant.hw.resources import parts
@@ -27,7 +27,7 @@ NETWORKS = {
 
 
 def kept_plans(network, multipliers):
-    return known_plans.plans_of(network, multipliers)
+    return plan_cache.plans_of(network, multipliers)
 
 
 @pytest.mark.parametrize("model", NETWORKS.values(), ids=NETWORKS)
@@ -35,11 +35,11 @@ def test_a_plan_does_not_depend_on_widths(model):
     x = samples.data(model)
     few, many = (quantize(model, x, weight_bits=bits, activation_bits=bits + 2) for bits in (5, 14))
     assert plan(few, 64) == plan(many, 64) == kept_plans(few, 64) == kept_plans(many, 64)
-    assert [*map(known_plans._sizes, few.layers)] == [*map(known_plans._sizes, many.layers)]
+    assert [*map(plan_cache._sizes, few.layers)] == [*map(plan_cache._sizes, many.layers)]
 
 
 def test_networks_of_different_sizes_have_different_plans():
-    sizes = {tuple(map(known_plans._sizes, quantize(model, samples.data(model)).layers)) for model in (
+    sizes = {tuple(map(plan_cache._sizes, quantize(model, samples.data(model)).layers)) for model in (
         *NETWORKS.values(), samples.model(9, 16, 5, k=(8, 8, 1)), samples.model(9, 16, 4, k=(4, 4, 1)),
         samples.model(8, 16, 5, k=(4, 4, 1)), samples.chain(samples.lstm(9, 16, projection=8, k=4)))}
     assert len(sizes) == len(NETWORKS) + 4
@@ -63,7 +63,7 @@ def test_plans_that_are_kept_are_those_of_the_branches_of_a_sum_and_of_the_order
     for made in networks:
         kept, own = kept_plans(made, 100), plan(made, 100)
         assert [(each.cycles, each.multipliers) for each in kept] == [(each.cycles, each.multipliers) for each in own]
-    assert len({tuple(map(known_plans._sizes, made.stages)) for made in networks}) == 3
+    assert len({tuple(map(plan_cache._sizes, made.stages)) for made in networks}) == 3
 
 
 def test_plans_that_are_kept_are_those_of_the_mode_of_a_norm_and_of_the_sources_of_a_sum():
@@ -77,7 +77,7 @@ def test_plans_that_are_kept_are_those_of_the_mode_of_a_norm_and_of_the_sources_
     sums = [quantize(float_model.Model("s", (Input("x", Flow(8, sequence=True)),), (
         *nodes, Node(FloatAdd("sum", 8), ("c", other))), ("sum",)), x[:, None]) for other in ("x", "b")]
     for made in sums:
-        kept = known_plans.plans_of(made, 120, beat_blocks=0)
+        kept = plan_cache.plans_of(made, 120, beat_blocks=0)
         assert [each.cycles for each in kept] == [each.cycles for each in plan(made, 120, beat_blocks=0)]
 
 
@@ -92,13 +92,13 @@ def test_kept_plans_of_convolutions_are_of_the_network_that_asks():
 def test_kept_plans_of_layers_that_share_an_array_know_the_layers_that_ask(monkeypatch):
     """They are found once for all networks of the same shapes, and again where a layer gives another vector."""
     asked = []
-    monkeypatch.setattr(known_plans, "_KNOWN", {})
-    monkeypatch.setattr(known_plans, "plan", lambda *given, **options: asked.append(given) or plan(*given, **options))
+    monkeypatch.setattr(plan_cache, "_KNOWN", {})
+    monkeypatch.setattr(plan_cache, "plan", lambda *given, **options: asked.append(given) or plan(*given, **options))
     one, other = (network(4, 8, 4, outputs=8, seed=seed) for seed in (0, 1))
-    first, kept = (known_plans.plans_of(made, 8, objective="area") for made in (one, other))
+    first, kept = (plan_cache.plans_of(made, 8, objective="area") for made in (one, other))
     assert len(asked) == 1
     for made, plans in ((one, first), (other, kept)):
         assert [layer for each in sharings(plans) for layer in each.layers] == list(made.stages)
     assert [each.shape for each in first] == [each.shape for each in kept]
     whole = network(4, 8, 4, outputs=8, returns="sequence")
-    assert len({tuple(map(known_plans._sizes, made.stages)) for made in (one, other, whole)}) == 2
+    assert len({tuple(map(plan_cache._sizes, made.stages)) for made in (one, other, whole)}) == 2

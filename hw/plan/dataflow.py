@@ -18,7 +18,8 @@ from circulant.sim.golden.stages import INPUT
 from circulant.sim.shape.kinds import unknown
 from circulant.sim.shape.layer import Held
 
-__all__ = ["Cycles", "Passing", "depths", "early_blocks", "forked", "in_turn", "joined", "latencies", "passing"]
+__all__ = ["Cycles", "StageCycles", "depths", "early_blocks", "forked", "in_turn", "joined", "latencies",
+           "stage_cycles"]
 
 Cycles = list[int]
 
@@ -27,7 +28,7 @@ EARLY = 64
 
 
 @dataclass(frozen=True)
-class Passing:
+class StageCycles:
     """The cycles in which blocks pass through a stage, counted from the last block of the input.
 
     Parameters:
@@ -49,7 +50,7 @@ def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[in
     apart = any(each.apart for each in sharings(plans))
     if network.many or (network.arrangement.chain and not apart):
         return sample_latencies(network, plans, blocks)
-    found = passing(network, plans, blocks)
+    found = stage_cycles(network, plans, blocks)
     readers = network.arrangement.readers(INPUT)
     k = min(blocks[at][0] for at in readers)  # Behind a converter nothing keeps the input itself back.
     spaced = None if found is None else found[-1].leaves[-1] - max(
@@ -61,9 +62,9 @@ def latencies(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[in
     return {"latency_spaced": spaced, "latency_contiguous": spaced if stepwise and not early else None}
 
 
-def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]],
-            given: Mapping[str, Cycles] | None = None) -> list[Passing] | None:
-    """The passing of a sample through each stage of a network; None where that of a stage is not known.
+def stage_cycles(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]],
+                 given: Mapping[str, Cycles] | None = None) -> list[StageCycles] | None:
+    """The cycles of a sample at each stage of a network; None where those of a stage are not known.
 
     Parameters:
         blocks: for each stage the values of a block that comes and of one that leaves.
@@ -77,7 +78,7 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
     known = dict[int, Cycles]()
     own = next((each for each in sharings(plans) if each.apart), None)
     while True:  # Until layers that share an array give what they are given time for: each round is right for longer.
-        found = _passing(network, plans, blocks, given or {}, known)
+        found = _stage_cycles(network, plans, blocks, given or {}, known)
         if own is None or found is None:
             return found
         members = [n for n, plan in enumerate(plans) if isinstance(plan, LayerPlan) and plan.sharing is own]
@@ -87,7 +88,7 @@ def passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int,
         known = left
 
 
-def _coming(network: Network, plans: Sequence[Plan], found: Sequence[Passing], members: Sequence[int],
+def _coming(network: Network, plans: Sequence[Plan], found: Sequence[StageCycles], members: Sequence[int],
             own: Sharing) -> list[Cycles]:
     """The cycles in which blocks come to layers that share an array: of older taps long before the sample, and those of
     the next sample as soon as they can."""
@@ -108,9 +109,9 @@ def early_blocks(layer: object, wanted: int) -> int:
     return 0
 
 
-def _passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]],
-             given: Mapping[str, Cycles], known: Mapping[int, Cycles]) -> list[Passing] | None:
-    """As `passing`, with the cycles in which blocks leave some layers ``known``."""
+def _stage_cycles(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]],
+                  given: Mapping[str, Cycles], known: Mapping[int, Cycles]) -> list[StageCycles] | None:
+    """As `stage_cycles`, with the cycles in which blocks leave some layers ``known``."""
     arranged = network.arrangement
     comes: list[list[Cycles]] = [[[] for _ in sources] for sources in arranged.sources]
 
@@ -125,7 +126,7 @@ def _passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int
         k = min(blocks[reader][0] for reader in arranged.readers(INPUT - n))
         comes_in = given.get(each.name, list(range(1 - -(-each.flow.size // k), 1)))
         give(INPUT - n, comes_in, each.flow.size, k)
-    found: list[Passing] = []
+    found: list[StageCycles] = []
     leaves: Cycles | None
     for at, (layer, plan, (k, gives)) in enumerate(zip(network.stages, plans, blocks, strict=True)):
         turns, begins, leaves = list[int](), list[int](), known.get(at) or leaving_to(
@@ -137,7 +138,7 @@ def _passing(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int
             return None
         parts = [-(-min(gives, layer.outputs) // blocks[n][0]) for n in arranged.readers(at)]
         leaves = held_up(layer, leaves, max(parts, default=1))
-        found.append(Passing(comes[at], turns, begins, leaves))
+        found.append(StageCycles(comes[at], turns, begins, leaves))
         give(at, leaves, layer.outputs, gives)
     return found
 
@@ -162,7 +163,7 @@ def forked(leaves: Cycles, size: int, k: int, sizes: Sequence[int]) -> list[Cycl
 
 @singledispatch
 def joined(layer: object, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
-    """The ``turns`` and ``begins`` of a join, see `Passing`, and how many cycles later its own blocks leave."""
+    """The ``turns`` and ``begins`` of a join, see `StageCycles`, and how many cycles later its own blocks leave."""
     raise unknown(layer, "joined")
 
 
@@ -180,10 +181,10 @@ def depths(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, 
     other in the period of the slowest stage, and a whole vector at the least. Empty where passing is not known.
 
     Parameters:
-        blocks, given: as of `passing`.
+        blocks, given: as of `stage_cycles`.
         period: of what is slower than each stage.
     """
-    found = passing(network, plans, blocks, given)
+    found = stage_cycles(network, plans, blocks, given)
     if found is None:
         return {}
     period = max([ceil(period), *(ceil(plan.cycles) for plan in plans),

@@ -1,1 +1,0 @@
-"""Passes of a program: the matrices whose rows they compute, and their order."""
