@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,8 @@ import click
 from benchmarks import records
 from benchmarks.experiments import FOLDER, Row, campaign, rows
 from benchmarks.records import KEPT
+from circulant.exits import interruptible
+from circulant.sim import child
 
 __all__ = ["Job", "command", "pack", "plan", "run", "side_by_side"]
 
@@ -96,18 +98,20 @@ def run(jobs: Sequence[Job], *, at_once: int, minutes: float = 0, below: Path = 
 
     Parameters:
         at_once: trainings at a time; each has a thread.
-        minutes: after which no training goes on; 0 for no limit.
+        minutes: after which no training goes on; 0 for no limit. An interruption ends trainings so, too, and the death
+            of this process kills them (`circulant.sim.child`).
         note: told what begins and ends.
 
     Returns:
         Those that are finished; and those that failed, with all that would have started from these.
     """
-    waiting, under_way = list(jobs), dict[subprocess.Popen[bytes], tuple[Job, float]]()
+    waiting, under_way = list(jobs), dict[subprocess.Popen[str], tuple[Job, float, ExitStack]]()
     done, failed = list[Job](), list[Job]()
 
-    def see(process: "subprocess.Popen[bytes]") -> None:
+    def see(process: "subprocess.Popen[str]") -> None:
         """Keep what a training that ended has left."""
-        job, began = under_way.pop(process)
+        job, began, held = under_way.pop(process)
+        held.close()
         if process.returncode:
             failed.append(job)
             note(f"{job}: failed, see {_log(job, below)}")
@@ -117,33 +121,33 @@ def run(jobs: Sequence[Job], *, at_once: int, minutes: float = 0, below: Path = 
         note(f"{job}: {_score(job, below, kept)}, {time.monotonic() - began:.0f} s")
 
     end = time.monotonic() + 60 * minutes if minutes else float("inf")
-    try:
-        while (waiting or under_way) and time.monotonic() < end:
-            for process in [process for process in under_way if process.poll() is not None]:
-                see(process)
-            for job in [job for job in waiting if job.parent in failed]:
-                waiting.remove(job)
-                failed.append(job)
-                note(f"{job}: left out, as {job.parent} failed")
-            ready = [job for job in waiting if job.parent is None or job.parent in done]
-            for job in ready[:at_once - len(under_way)]:
-                waiting.remove(job)
-                under_way[_start(job, below)] = job, time.monotonic()
-                note(f"{job}: begins")
-            time.sleep(POLL)
-    finally:
-        for process in under_way:
-            process.send_signal(signal.SIGINT)
-        for process, (job, _) in list(under_way.items()):
-            try:
-                process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if process.returncode:
+    with ExitStack() as whole:
+        try:
+            while (waiting or under_way) and time.monotonic() < end:
+                for process in [process for process in under_way if process.poll() is not None]:
+                    see(process)
+                for job in [job for job in waiting if job.parent in failed]:
+                    waiting.remove(job)
+                    failed.append(job)
+                    note(f"{job}: left out, as {job.parent} failed")
+                ready = [job for job in waiting if job.parent is None or job.parent in done]
+                for job in ready[:at_once - len(under_way)]:
+                    waiting.remove(job)
+                    held = whole.enter_context(ExitStack())
+                    under_way[_start(job, below, held)] = job, time.monotonic(), held
+                    note(f"{job}: begins")
+                time.sleep(POLL)
+        finally:
+            for process in under_way:
+                process.send_signal(signal.SIGINT)
+            for process, (job, _, held) in list(under_way.items()):
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(GRACE)
+                if process.returncode == 0:
+                    see(process)
+                    continue
+                held.close()  # Kills what is left of it.
                 note(f"{job}: stopped, goes on with the next call")
-            else:
-                see(process)
     return done, failed
 
 
@@ -163,14 +167,18 @@ def pack(file: Path, done: Sequence[Job], below: Path = FOLDER, kept: Path = KEP
                         f"{job.seed}.pt")
 
 
-def _start(job: Job, below: Path) -> "subprocess.Popen[bytes]":
+def _start(job: Job, below: Path, held: ExitStack) -> "subprocess.Popen[str]":
     log = _log(job, below)
     log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as output:
+        return held.enter_context(child.started(
+            _command(job, below), step=f"the training of {job}", stdout=output, stderr=subprocess.STDOUT,
+            environment={**os.environ, "OMP_NUM_THREADS": "1"}))
+
+
+def _command(job: Job, below: Path) -> list[str]:
     resume = ["--resume"] if (job.row.folder(job.seed, below) / "checkpoint" / "training.pt").exists() else []
-    with log.open("ab") as output:
-        return subprocess.Popen([sys.executable, "-m", "circulant", *job.row.arguments(job.seed, below), *resume],
-                                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                env={**os.environ, "OMP_NUM_THREADS": "1"})
+    return [sys.executable, "-m", "circulant", *job.row.arguments(job.seed, below), *resume]
 
 
 def _log(job: Job, below: Path) -> Path:
@@ -233,7 +241,7 @@ def command(minutes: float, jobs: int | None, file: Path | None, runs: Path, kep
             if job.row not in (before.row for before in todo[:number - 1]):
                 click.echo(f"    {' '.join(job.row.sets)}")
         return
-    with _shared_gpu(gpu) as shared:
+    with interruptible(), _shared_gpu(gpu) as shared:
         if gpu:
             click.echo(f"CUDA's multi-process service: {'yes' if shared else 'not there'}")
         done, failed = run(todo, at_once=at_once, minutes=minutes, below=runs, kept=kept, note=click.echo)

@@ -339,10 +339,10 @@ LINES = {
     "sim": 18_140,
     "hw": 27_135,
     "boards": 7_795,
-    "benchmarks": 10_380,
+    "benchmarks": 10_385,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_110,
+    "tests": 56_185,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

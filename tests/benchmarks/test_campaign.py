@@ -1,6 +1,10 @@
 """Campaigns: the order of the plan, what is done already, trainings side by side, what stops and what fails."""
+import signal
+import subprocess
+import sys
 import tarfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +14,8 @@ from click.testing import CliRunner
 from benchmarks import campaign, experiments
 from benchmarks.experiments import Row
 from tests.benchmarks.test_results import trained
+from tests.processes import alive, soon
+from tests.sources import ROOT
 
 TINY = ("training.dense_epochs=1", "training.direct_epochs=1", "data.subset=64", "data.name=digits", "data.steps=0",
         "model.hidden=16")
@@ -45,6 +51,17 @@ def places(tmp_path):
     file = tmp_path / "campaign.toml"
     file.write_text(ROWS)
     return file, tmp_path / "runs", tmp_path / "kept"
+
+
+def trainings(runs):
+    """The processes whose command names the folder of the runs, but for the campaign itself."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            text = each.read_bytes()
+            found += [each.parent.name] if str(runs).encode() in text and b"--kept" not in text and alive(
+                int(each.parent.name)) else []
+    return found
 
 
 def labels(jobs) -> list[tuple[str, int]]:
@@ -101,10 +118,28 @@ def test_the_time_is_kept_and_a_later_call_goes_on(places, monkeypatch):
     done, failed = campaign.run(jobs, at_once=1, minutes=0.5, below=runs, kept=kept, note=said.append)
     assert (done, failed) == ([], []) and said[-1].endswith("stopped, goes on with the next call")
     assert checkpoint.exists()
-    arguments = []
-    monkeypatch.setattr(campaign.subprocess, "Popen", lambda command, **more: arguments.append(command))
-    campaign._start(jobs[0], runs)
-    assert arguments[0][-1] == "--resume"
+    assert campaign._command(jobs[0], runs)[-1] == "--resume"
+
+
+@pytest.mark.parametrize("end", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_campaign_that_is_ended_leaves_no_process(end, places):
+    """Also one that ignores SIGINT, as those do that a shell starts in the background."""
+    file, runs, kept = places
+    file.write_text(file.read_text().replace("training.dense_epochs=1", "training.dense_epochs=30000"))
+    code = ("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from benchmarks.campaign import command; "
+            "command()")
+    with subprocess.Popen([*map(str, (sys.executable, "-c", code, "--jobs", "1", "--file", file, "--runs", runs,
+                                      "--kept", kept))], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(2)]
+        assert said[1].endswith("seed 1: begins\n"), said
+        assert soon(lambda: trainings(runs)), "a training runs"
+        process.send_signal(signal.Signals[end])
+        said += process.communicate(timeout=100)[0].splitlines()
+    assert process.returncode and soon(lambda: not trainings(runs)), said
+    assert end == "SIGKILL" or said[-1].endswith("stopped, goes on with the next call")
+    experiments.campaign.cache_clear()
+    assert labels(campaign.plan(*places))[0] == ("tiny-start", 1)
 
 
 def test_what_starts_from_a_training_that_failed_is_left_out(places):
