@@ -271,8 +271,10 @@ class OutputPipeline(wiring.Component):
         """Route and biases of a row, ``there`` cycles and ``late`` more after its address; its scale, ``there`` cycles.
 
         A scale is read a cycle earlier, into a register, as a shift follows in the cycle in which it is there; and so
-        is what has to be decoded.
+        is what has to be decoded. Without a scale the word is read later, not delayed.
         """
+        if not _scale_bits(self._program):
+            there, late = there + late, 0
         layout, width = route_layout(self._program), self._width * self._fft.k
         image = chain_image(self._name, self._program, self._chain)
         m.submodules.image = rom = Rom(**image._asdict(), config=self._config, scrubbed=watch.scrubs)

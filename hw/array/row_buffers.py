@@ -92,12 +92,12 @@ class RowBuffers(wiring.Component):
             banks, depth = places.banks, places.depth
             at, address = self._block_place(m, places, matrix.kinds[0])
             for kind, name in enumerate(matrix.kinds):
-                values = []
+                values, at_once = [], False
                 for bank in range(banks):
                     chain = chains[(bank * matrix.gates + matrix.first_gate + kind) % len(chains)]
                     m.submodules[f"{name}_{bank}"] = mem = memory.Memory(shape=self._row, depth=2 * depth, init=[])
                     write = mem.write_port()
-                    at_once = arriving and profile_of(platform).place(2 * depth, len(write.data)) == "distributed"
+                    at_once = profile_of(platform).place(2 * depth, len(write.data)) == "distributed"
                     read = mem.read_port(domain="comb" if at_once else "sync")
                     m.d.comb += [
                         write.en.eq(chain.valid & (chain.matrix == number) & (chain.kind == kind)),
@@ -108,8 +108,8 @@ class RowBuffers(wiring.Component):
                     ]
                     word, meets = Value.cast(read.data), write.en & (write.addr == read.addr)
                     row, come = Value.cast(write.data), f"{name}_{bank}_row"
-                    if at_once:
-                        word = when(m, Mux(meets, row, word), len(word), kept=True, name=come, enable=self.fetch)
+                    if at_once and arriving:
+                        word = Mux(meets, row, word)
                     elif arriving:
                         forwards, forwarded = (when(m, each, len(each), kept=True, name=f"{come}_{what}",
                                                     enable=self.fetch) for each, what in (
@@ -118,10 +118,12 @@ class RowBuffers(wiring.Component):
                     values.append(word)
                 if self._gives > 1:
                     values = [Cat(*values[n:n + self._gives]) for n in range(0, banks, self._gives)]
-                bank = Signal(range(max(2, len(values))), name=f"bank_{name}")
-                with m.If(self.fetch):
-                    m.d.sync += bank.eq(at)
-                m.d.comb += self.rows[name].eq(Array(values)[bank] if len(values) > 1 else values[0])
+                # One register behind the banks where they are read at once, else one in each of them.
+                bank = when(m, at, range(max(2, len(values))), kept=not at_once, name=f"bank_{name}",
+                            enable=self.fetch)
+                chosen = Array(values)[bank] if len(values) > 1 else values[0]
+                m.d.comb += self.rows[name].eq(when(m, chosen, len(values[0]), kept=at_once, name=f"{name}_row",
+                                                    enable=self.fetch))
         return m
 
     def _block_place(self, m: Module, places: RowPlaces, name: str) -> tuple[Value, Value]:
