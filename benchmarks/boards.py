@@ -54,7 +54,7 @@ SHORT = {"dsp": "dsps", "bram": "block_rams", "lut": "luts", "ff": "flip_flops"}
 """Names of resources in the figures, and elsewhere."""
 
 
-def measure(names: Sequence[str] = (), *, runs: str = "") -> Document:
+def measure(names: Sequence[str] = (), *, runs: str | None = None) -> Document:
     """Figures, and a table.
 
     Parameters:
@@ -87,10 +87,10 @@ def _measure(placed: Placed, run: Path | None) -> tuple[dict[str, Any], dict[str
         if run is None:
             generate(network, **given).write(hardware)
         made = build(hardware, placed.board, folder / "boards" / placed.board, mhz=placed.mhz, slow=True)
-    chosen = device(board(placed.board).device)
+        chosen = device(board(placed.board).device)
+        alone = FAMILIES[chosen.family].uses(synthesize(hardware, chosen.family).cells, SHORT.values())
     foreseen = estimate(network, chosen, Options(**{key: given[key] for key in Options.__dataclass_fields__}))
     taken = {name: made.used[long] for name, long in SHORT.items()}
-    alone = FAMILIES[chosen.family].uses(synthesize(hardware, chosen.family).cells, SHORT.values())
     row: dict[str, Any] = {
         "device": chosen.name, "fmax_mhz": made.reached_mhz, **taken, "seconds": round(made.seconds, 1),
         "link": {name: taken[name] - alone[long] for name, long in SHORT.items()}}

@@ -337,7 +337,7 @@ LINES = {
     "circulant": 10_910,
     "training": 15_760,
     "sim": 18_140,
-    "hw": 27_135,
+    "hw": 27_140,
     "boards": 7_795,
     "benchmarks": 10_385,
     "examples": 1_200,

@@ -62,10 +62,10 @@ def _logic(path: str | None, families: tuple[str, ...], only: tuple[str, ...], k
 @main.command("boards", epilog="Example: python -m benchmarks boards --design icebreaker-digits --json -")
 @click.option("--design", "names", type=click.Choice(list(boards.DESIGNS)), multiple=True,
               help="One of them, instead of all, which take hours; may be repeated.")
-@click.option("--runs", type=click.Path(file_okay=False, exists=True), metavar="DIR", default="",
+@click.option("--runs", type=click.Path(file_okay=False, exists=True), metavar="DIR",
               help="Folder of run folders with these names, whose designs and bitstreams are taken.")
 @as_json
-def _boards(path: str | None, names: tuple[str, ...], runs: str) -> None:
+def _boards(path: str | None, names: tuple[str, ...], runs: str | None) -> None:
     """The shipped designs for boards: clock, cells, and how far their estimates are from it."""
     show(boards.measure(names, runs=runs), path)
 

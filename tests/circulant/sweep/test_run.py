@@ -40,7 +40,7 @@ def test_rows(sweep_file, trainings):
         assert ("quantized" in row) == (row["block_size"] != "64"), "its accuracy is known without hardware"
     assert {row["dense"] for row in rows[:8]} == {rows[0]["dense"]}
     assert rows[1]["weight_memory_bits"] == 4 * rows[1]["weights"] < rows[3]["weight_memory_bits"]
-    assert rows[1]["cycles_per_step"] > rows[5]["cycles_per_step"], "larger blocks take fewer cycles"
+    assert rows[1]["latency_spaced"] > rows[5]["latency_spaced"], "larger blocks take fewer cycles"
     assert shown[-1][:3] == ("points", 8, 8)
     assert shown[-1][3].startswith("4 failed, the last one: ")
     assert shown[-1][3].partition(": ")[2] in {row["reason"] for row in rows}
