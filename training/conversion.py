@@ -32,6 +32,9 @@ COMPARED = 64
 TOLERANCE = 1e-6
 """Greatest difference of the reference from torch in double precision, relative to the greatest output."""
 
+SINGLE = 1e-4
+"""The same from what is computed in single precision."""
+
 
 @public(more=Widths)
 def export(model: nn.Module, sample_inputs: ArrayLike | Tensor | tuple[Any, ...] | Mapping[str, Any], *,
@@ -109,8 +112,12 @@ def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:
     return array
 
 
-def _compare(model: nn.Module, result: Model, sample: list[Tensor], outputs: tuple[Output, ...]) -> None:
+def _compare(model: nn.Module, result: Model, sample: list[Tensor], outputs: tuple[Output, ...],
+             given: list[Tensor] | None = None) -> None:
     """Check that the reference computes what torch computes; ``model`` is in double precision.
+
+    Parameters:
+        given: outputs to compare with instead of the model's, in single precision.
 
     Raises:
         Refusal: when only indices differ that are no integers.
@@ -119,16 +126,18 @@ def _compare(model: nn.Module, result: Model, sample: list[Tensor], outputs: tup
     if any(each.flow.grid is not None for each in result.inputs):
         sample = [each[:COMPARED] for each in sample]  # Windows of images take much memory.
     with torch.no_grad(), numbers_of(torch.float64), parametrize.cached():
-        wanted = [part for part in parts(model(*sample)) if part is not None]
+        wanted = given or [part for part in parts(model(*sample)) if part is not None]
     names = (each.name for each in result.inputs)
     arrays = [each.double().numpy() for each in sample]
     found = result.run(dict(zip(names, arrays, strict=True)) if len(arrays) > 1 else arrays[0])
     try:
         for name, output, tensor in zip(result.outputs, outputs, wanted, strict=True):
-            _compare_output(found[name] if len(outputs) > 1 else found, tensor.movedim(output.batch, 0).numpy(), output)
+            _compare_output(found[name] if len(outputs) > 1 else found, tensor.movedim(output.batch, 0).numpy(), output,
+                            TOLERANCE if given is None else SINGLE)
     except AssertionError:
         whole = [each.trunc() for each in sample]
-        if not any(isinstance(each, nn.Embedding) for each in model.modules()) or all(map(torch.equal, sample, whole)):
+        if given or not any(isinstance(each, nn.Embedding) for each in model.modules()) or all(
+                map(torch.equal, sample, whole)):
             raise
         _compare(model, result, whole, outputs)  # Of integers they are equal.
         raise Refusal("The indices of a table (Embedding) must be integers, as its rows are compared with them, but "
@@ -136,7 +145,8 @@ def _compare(model: nn.Module, result: Model, sample: list[Tensor], outputs: tup
 
 
 def _compare_longer(model: nn.Module, result: Model, sample: list[Tensor], outputs: tuple[Output, ...]) -> None:
-    """Check that what was captured holds for other lengths, too, with one more step of each sequence.
+    """Check that what was captured holds for other lengths, too, with one more step of each sequence: as that of a
+    model, or as that of an ONNX file which leaves the length open, whose module may be of one length.
 
     Raises:
         Refusal: when it does not, though the model takes such a sequence: an index or a number is that of the sample.
@@ -144,16 +154,19 @@ def _compare_longer(model: nn.Module, result: Model, sample: list[Tensor], outpu
     flows = [each.flow for each in result.inputs]
     if not any(flow.sequence for flow in flows) or any(each.flow.grid or each.shape for each in result.inputs):
         return
-    few = [each[:2] for each in sample]
+    file: Any = model if hasattr(model, "of_file") else None  # By its name, as there may be no package for files.
+    few = [each[:2] for each in sample] if file is None else [
+        each[torch.arange(file.taken[0]) % len(each)] for each in sample]
     longer = [torch.cat([each, each[:, :1]], 1) if flow.sequence else each
               for each, flow in zip(few, flows, strict=True)]
+    given = None if file is None else file.of_file(longer[0])
     try:
         with torch.no_grad(), numbers_of(torch.float64), parametrize.cached():
-            model(*longer)
+            _ = given is not None or model(*longer)
     except Exception:
         return  # A model of one length says so itself.
     try:
-        _compare(model, result, longer, outputs)
+        _compare(model, result, longer, outputs, None if given is None else [torch.from_numpy(given).double()])
     except AssertionError:
         steps = next(each.shape[1] for each, flow in zip(few, flows, strict=True) if flow.sequence)
         raise Refusal(f"The model must do the same with sequences of any length, as its hardware does, but {steps} "
@@ -161,7 +174,7 @@ def _compare_longer(model: nn.Module, result: Model, sample: list[Tensor], outpu
                       "for y.sum(1), and leave x.shape out of calculations") from None
 
 
-def _compare_output(got: NDArray[np.float64], wanted: NDArray[np.float64], output: Output) -> None:
+def _compare_output(got: NDArray[np.float64], wanted: NDArray[np.float64], output: Output, tolerance: float) -> None:
     if got.size == wanted.size and (got.ndim == 2 or [size for size in wanted.shape[1:] if size > 1] == [
             size for size in got.shape[1:] if size > 1]):
         got = got.reshape(wanted.shape)
@@ -170,5 +183,5 @@ def _compare_output(got: NDArray[np.float64], wanted: NDArray[np.float64], outpu
     if got.shape != wanted.shape:
         raise AssertionError(f"The converted model gives the shape {got.shape}, but torch gives {wanted.shape}")
     worst = float(np.abs(got - wanted).max()) / max(float(np.abs(wanted).max()), 1e-30)
-    if not worst <= TOLERANCE:
+    if not worst <= tolerance:
         raise AssertionError(f"The converted model differs from torch by {worst:.2g} of the greatest output")

@@ -41,6 +41,7 @@ class OnnxNetwork(nn.Module):
     def __init__(self, graph: OnnxGraph) -> None:
         super().__init__()
         _check_operators(graph)
+        self._graph = graph
         self._input, self._output, self._steps = graph.input, graph.output, list[tuple[OnnxNode, str, OnnxCall]]()
         shape = list(graph.shapes[graph.input])
         self.taken = (shape.pop(graph.batch or 0), *shape)
@@ -58,6 +59,16 @@ class OnnxNetwork(nn.Module):
         if graph.batch == 0 and math.prod(before) > 1:
             raise Refusal(f"The output {graph.output!r} of the ONNX file must have the batch first, as its input has, "
                           f"but it comes behind axes of {', '.join(map(str, before))}; transpose it in the model")
+
+    def of_file(self, x: Tensor) -> NDArray[Any] | None:
+        """The outputs of the file itself for sequences of another length, as many as it takes, by the reference of the
+        ``onnx`` package; None where it says their length, does not take these, or that lacks an operator."""
+        if 1 not in self._graph.open_axes:
+            return None
+        try:
+            return evaluated(self._graph, x.numpy().astype(np.float32), self.batch_of_output)
+        except Exception:  # Of numpy, where shapes in the file are those of one length.
+            return None
 
     def _free(self, node: OnnxNode) -> str:
         """A name for a node's module that no other one has."""

@@ -137,7 +137,8 @@ def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: b
     nodes = together(found.nodes, found.constants, graph.output[0].name)
     return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, batch, nodes=nodes,
                      constants=found.constants, shapes=shapes, integers=integers, ranges=taken_out.ranges,
-                     grids=taken_out.grids, proto=model)
+                     grids=taken_out.grids, proto=model, open_axes=frozenset(
+                         n + (batch is None or (batch or 0) > n) for n, size in enumerate(dims) if size is None))
 
 
 def _batch_axis(graph: GraphProto, name: str) -> int:

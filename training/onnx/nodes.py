@@ -75,6 +75,7 @@ class OnnxGraph:
         ranges: by output those of nodes that stand for quantizers of values.
         grids: those of constants behind quantizers.
         proto: the model itself, without them.
+        open_axes: those of the input, the batch first, whose size the file leaves open.
     """
 
     name: str
@@ -88,6 +89,7 @@ class OnnxGraph:
     ranges: dict[str, Range]
     grids: dict[str, Grid]
     proto: Any
+    open_axes: frozenset[int] = frozenset()
 
     def users(self, tensor: str) -> list[OnnxNode]:
         """The nodes that take a tensor."""

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from torch import nn
 
 from circulant.sim.refusal import Refusal
-from circulant.training import export, from_onnx, inspect
+from circulant.training import export, from_onnx, inspect, reference
 from tests.modules import Net
 from tests.training.onnx.nodes import RNG, floats, written
 
@@ -55,6 +55,47 @@ MODELS = {
                                          nn.Sigmoid()), (4, 6),
                    ["linear", "activation", "linear", "activation", "linear", "activation"]),
 }
+
+
+def of_a_length(tmp_path, scale, length="T", **constants):
+    """A file of a recurrent layer, whose last steps are scaled by what nodes make of the number of steps."""
+    weights = {"w": floats(1, 4, 3), "r": floats(1, 4, 4), "zero": np.int64([0]), "axis": np.int64([1]),
+               "one": np.int64([1])}
+    nodes = [helper.make_node("Transpose", ["x"], ["turned"], perm=[1, 0, 2]),
+             helper.make_node("RNN", ["turned", "w", "r"], ["steps", "h"], hidden_size=4),
+             helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "axis"], ["T"], axis=0),
+             *scale]
+    return written(tmp_path / "length.onnx", nodes, [2, length, 3], [2, 4], **weights, **constants)
+
+
+LAST = (helper.make_node("Sub", ["T", "one"], ["end"]),
+        helper.make_node("Slice", ["steps", "end", "T", "zero"], ["cut"]),
+        helper.make_node("Squeeze", ["cut", "both"], ["y"]))
+DIVIDED = (helper.make_node("Squeeze", ["h", "zero"], ["last"]),
+           helper.make_node("Cast", ["T"], ["count"], to=TensorProto.FLOAT),
+           helper.make_node("Div", ["last", "count"], ["y"]))
+
+
+def test_a_file_of_any_length_is_tried_with_a_longer_sequence(tmp_path):
+    """Its module has the number of steps as a constant, and would be right for that one alone."""
+    x = RNG.normal(0, 1, (5, 6, 3)).astype(np.float32)
+    model = from_onnx(of_a_length(tmp_path, DIVIDED), x)
+    with pytest.raises(Refusal, match=r"^The model must do the same with sequences of any length, .* but 6 steps and 7 "
+                                      "are not alike to it; "):
+        reference(model, x)
+
+
+def test_the_last_step_may_be_found_by_the_number_of_steps(tmp_path):
+    """The file is right for any length, though its module has the number of the step."""
+    x = RNG.normal(0, 1, (5, 6, 3)).astype(np.float32)
+    file = of_a_length(tmp_path, LAST, both=np.int64([0, 1]))
+    exact = reference(from_onnx(file, x), x)
+    assert [node.layer.kind for node in exact.nodes] == ["rnn"]
+
+
+def test_a_length_that_the_file_says_is_its_contract(tmp_path):
+    x = RNG.normal(0, 1, (5, 6, 3)).astype(np.float32)
+    assert reference(from_onnx(of_a_length(tmp_path, DIVIDED, 6), x), x).run(x).shape == (5, 4)
 
 
 @pytest.mark.parametrize("open_batch", [False, True])
