@@ -342,7 +342,7 @@ LINES = {
     "benchmarks": 10_385,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_195,
+    "tests": 56_210,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
