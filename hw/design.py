@@ -9,6 +9,7 @@ from circulant.hw.array.plans import (
     LayerPlan,
     require_packing,
     require_pairs,
+    sharings,
     simple,
     streams_of,
     with_ports,
@@ -251,11 +252,14 @@ def _alternative(network: Network, each: Alternative, *, max_steps: int, reloada
 def _repeats(network: Network, plans: list[Plan]) -> Manifest:
     """For a network whose layers share arrays, the steps of a sequence after which they do again what they did before,
     and how many steps they then repeat; empty where that is not known exactly, as a layer behind them may hold them
-    up."""
+    up, unless it was played with them."""
     working = [plan for plan, steps in zip(plans, each_step(network), strict=True) if steps]
-    shared = [plan for plan in working if isinstance(plan, LayerPlan) and plan.sharing is not None]
+    played = any(each.apart for each in sharings(plans))
+    shared = [plan for plan in (plans if played else working)
+              if isinstance(plan, LayerPlan) and plan.sharing is not None]
     known = {plan.repeats for plan in shared}
-    if None in known or len(known) != 1 or any(plan not in shared and plan.cycles > 1 for plan in working):
+    if None in known or len(known) != 1 or (not played and any(
+            plan not in shared and plan.cycles > 1 for plan in working)):
         return {}
     after, steps = known.pop() or (0, 0)
     return {"repeats": {"after": after, "steps": steps}}

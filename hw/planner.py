@@ -18,6 +18,7 @@ from circulant.hw.plan.latency import leaving, reblocked
 from circulant.hw.plan.shared.apart import apart_plans
 from circulant.hw.plan.shared.arrays import shared_plans
 from circulant.hw.plan.shared.candidates import Goal, least_shared
+from circulant.hw.plan.shared.graph import exact_plans
 from circulant.hw.plan.shared.groups import Group, paired, shareable
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.stream.pipeline import LEVELS
@@ -172,19 +173,25 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
 def _with_apart(network: Network, each: Alternative, multipliers: int, widths: Widths) -> list[Alternative]:
     """An array for each layer, and one for the fully connected layers, the better first, where beats of several blocks
     are tried, without which they wait for one another."""
-    own, sizes, found = _spaced(network, each), Sizes(network), list[tuple[tuple[float, ...], list[Plan]]]()
+    own, sizes, found = _spaced(network, each), Sizes(network), list[tuple[tuple[float, ...], float, list[Plan]]]()
     if max(widths.tried) == 1 or own == inf:
         return [each]
     for plans in apart_plans(network, each.plans, multipliers, levels=widths.levels, beats=max(widths.tried)):
         late = latencies(network, plans, sizes(plans))["latency_spaced"]
-        found.append((widths.figures(max(plan.cycles for plan in plans), late), plans))
+        found.append((widths.figures(_slowest(network, plans), late), late or inf, plans))
     if not found:
         return [each]
-    plans = joined_plans(network, min(found, key=lambda one: one[0])[1])
-    both = [replace(each, latency=int(own), reason=""), Alternative(
-        APART, plans, max(plan.cycles for plan in plans), int(_spaced(network, replace(each, plans=plans))))]
-    # The period of the second is an estimate, and mostly too low: it has to have a lower latency, too.
-    best, other = both if own <= _late(both[1]) else sorted(both, key=lambda n: widths.figures(n.period, n.latency))
+    least: tuple[tuple[float, ...], Alternative] | None = None
+    for figures, spaced, plans in sorted(found, key=lambda one: one[0]):
+        if least is not None and figures >= least[0]:
+            break  # No period is shorter than its estimate.
+        made = exact_plans(network, joined_plans(network, plans), sizes(plans))
+        one = Alternative(APART, made, _slowest(network, made), int(spaced))
+        key = widths.figures(one.period, one.latency)
+        least = (key, one) if least is None or key < least[0] else least
+    assert least is not None
+    both = [replace(each, latency=int(own), reason=""), least[1]]
+    best, other = sorted(both, key=lambda n: widths.figures(n.period, n.latency))
     return [replace(best, reason=_reason(best, [other], "auto", 0)), other]
 
 
@@ -271,12 +278,17 @@ def _late(each: Alternative) -> float:
 
 def _each(network: Network, plans: list[Plan], reason: str = "") -> Alternative:
     """An array for each layer, with its period and, where that is known of all layers, its latency."""
-    working = [plan.cycles for plan, steps in zip(plans, each_step(network), strict=True) if steps]
     latency = None
     if isinstance(plans[0], LayerPlan) and network.arrangement.chain:
         k = matrices_of(network.stages[0])[0].product.block_size
         latency = _latency(network, plans, 0, list(range(1 - -(-network.flow.size // k), 1)), k)
-    return Alternative(EACH, plans, max(working or [plan.cycles for plan in plans]), latency, reason)
+    return Alternative(EACH, plans, _slowest(network, plans), latency, reason)
+
+
+def _slowest(network: Network, plans: Sequence[Plan]) -> float:
+    """The cycles of the slowest layer that works at every step, or of all where none does."""
+    working = [plan.cycles for plan, steps in zip(plans, each_step(network), strict=True) if steps]
+    return max(working or [plan.cycles for plan in plans])
 
 
 def _latency(network: Network, plans: Sequence[Plan], first: int, cycles: list[int], k: int) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from circulant.hw.array.parts import Memory, Parts, Product
+from circulant.hw.array.plans import LayerPlan
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
 from circulant.hw.plan import dataflow
@@ -87,12 +88,14 @@ def figures_of(network: Network, plans: Sequence[Plan], top: Top) -> Figures:
     work = [layer_multiplications(layer, flow.pixels, plan) * times for layer, plan, flow, times
             in zip(network.stages, plans, network.arrangement.come, repeats(network), strict=True)]
     late = dataflow.latencies(network, plans, top.blocks)
+    apart = [plan for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None and plan.sharing.apart]
+    exact = not any(plan.estimated for plan in apart) if apart else network.arrangement.chain
     return Figures(
         sum(each.multipliers for each in plans), sum(each for each, often in zip(work, steps, strict=True) if often),
         sum(each for each, often in zip(work, steps, strict=True) if not often),
         memory_bits=sum(memory.bits for memory in top.parts.memories), cycles=period(network, plans),
         latency_spaced=late["latency_spaced"], latency_contiguous=late["latency_contiguous"],
-        estimates=tuple(late.get("estimates", ())) + (() if network.arrangement.chain else ("cycles",)))
+        estimates=tuple(late.get("estimates", ())) + (() if exact else ("cycles",)))
 
 
 def stepwise(network: Network) -> list[bool]:

@@ -337,12 +337,12 @@ LINES = {
     "circulant": 10_910,
     "training": 15_785,
     "sim": 18_140,
-    "hw": 27_140,
+    "hw": 27_780,
     "boards": 7_795,
     "benchmarks": 10_385,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_210,
+    "tests": 56_330,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -58,7 +58,7 @@ class Sharing:
         pairs: numbers of the layers that are the forward direction of a bidirectional one; the backward one is behind.
         schedule: of the programs, or of those that it suits, see `circulant.hw.array.layer_programs.schedule_of`.
         own: the program of the one layer, which has the array to itself.
-        apart: whether other stages may lie between the layers, so that they are no chain: the period is an estimate.
+        apart: whether other stages may lie between the layers, so that they are no chain.
     """
 
     layers: tuple[Simple, ...]

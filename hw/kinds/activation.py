@@ -1,5 +1,5 @@
 """A function of each value, some values in each cycle."""
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -14,6 +14,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.shared.controls import Piped, control
 from circulant.hw.plan.stream_plan import one_for_each, values_entry
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import LEVELS, PROMPT, Queue, block, connect, delay
@@ -44,7 +45,7 @@ class ActivationLayer(wiring.Component):
     def __init__(self, layer: Activation, *, elements: int, config: Config | None = None) -> None:
         self._layer, self._elements, self._config = layer, elements, config
         self._straight = straight(layer.table)
-        self._behind = StraightLines.latency if self._straight else activation_latency()
+        self._behind = _behind(layer)
         self._queue = Queue(block(elements, layer.output_format.width), depth=self._behind + 3, prompt=True)
         super().__init__({"i": In(stream.Signature(block(elements, layer.input_format.width))),
                           "o": Out(stream.Signature(block(elements, layer.output_format.width))), "busy": Out(1)})
@@ -130,7 +131,15 @@ def _(layer: Activation, plan: ValuesPlan) -> LayerEntry:
     return values_entry(layer, plan, "some values in each cycle")
 
 
+def _behind(layer: Activation) -> int:
+    return StraightLines.latency if straight(layer.table) else activation_latency()
+
+
 @leaving.register
 def _(layer: Activation, plan: ValuesPlan, comes: list[int], k: int) -> list[int]:
-    latency = StraightLines.latency if straight(layer.table) else activation_latency()
-    return [cycle + latency + PROMPT for cycle in comes]
+    return [cycle + _behind(layer) + PROMPT for cycle in comes]
+
+
+@control.register
+def _(layer: Activation, plan: ValuesPlan, k: int, *, wanted: int, depths: Sequence[int]) -> Piped:
+    return Piped(_behind(layer), _behind(layer) + 3)

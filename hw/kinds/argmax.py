@@ -1,4 +1,6 @@
 """The class that a network names, as a unit at its end: a tree over a block of outputs, and the best block so far."""
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -8,6 +10,7 @@ from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.shared.controls import Swallows, control
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import block
 from circulant.hw.unit import Site, WithoutImages, loadable, unit
@@ -127,3 +130,8 @@ without_multipliers(Argmax)
 @leaving.register
 def _(layer: Argmax, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
     return [comes[-1] + argmax_latency(k)]
+
+
+@control.register
+def _(layer: Argmax, plan: StreamPlan, k: int, *, wanted: int, depths: Sequence[int]) -> Swallows:
+    return Swallows()

@@ -9,8 +9,9 @@ from circulant.hw.array.parts import Parts, Product
 from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.components.joins import JoinLayer
 from circulant.hw.emit.target import Platform
-from circulant.hw.kinds.scan import State, require_fixed, with_a_state
+from circulant.hw.kinds.scan import ScanControl, State, require_fixed, with_a_state
 from circulant.hw.plan.dataflow import Cycles, in_turn, joined
+from circulant.hw.plan.shared.controls import control
 from circulant.hw.stream.pipeline import PROMPT, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.kinds.blend import Blend
@@ -80,3 +81,8 @@ with_a_state(Blend, LATENCY)
 def _(layer: Blend, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
     there = [max(cycles) + PROMPT for cycles in zip(*comes, strict=True)]
     return in_turn(there), [0] * len(comes), LATENCY - 1 + PROMPT
+
+
+@control.register
+def _(layer: Blend, plan: ValuesPlan, k: int, *, wanted: int, depths: Sequence[int]) -> ScanControl:
+    return ScanControl(layer, k=k, latency=LATENCY, depths=depths)

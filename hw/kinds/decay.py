@@ -11,8 +11,9 @@ from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
-from circulant.hw.kinds.scan import State, require_fixed, with_a_state
+from circulant.hw.kinds.scan import ScanControl, State, require_fixed, with_a_state
 from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.shared.controls import control
 from circulant.hw.stream.pipeline import PROMPT, block, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
@@ -97,3 +98,8 @@ with_a_state(Spiral, LATENCY, Spiral.terms)
 @leaving.register
 def _(layer: Decay, plan: ValuesPlan, comes: list[int], k: int) -> list[int]:
     return [cycle + LATENCY - 1 + PROMPT for cycle in comes]
+
+
+@control.register
+def _(layer: Decay, plan: ValuesPlan, k: int, *, wanted: int, depths: Sequence[int]) -> ScanControl:
+    return ScanControl(layer, k=k, latency=LATENCY)

@@ -13,6 +13,7 @@ from circulant.hw.array.plans import StreamPlan
 from circulant.hw.components.joins import JoinLayer
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.dataflow import Cycles, in_turn, joined
+from circulant.hw.plan.shared.controls import Waits, control
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import PROMPT, Queue, connect
 from circulant.hw.unit import Site, unit
@@ -125,3 +126,35 @@ without_multipliers(Elementwise)
 def _(layer: Elementwise, comes: list[Cycles], k: int) -> tuple[Cycles, list[int], int]:
     there = [max(cycles) + PROMPT for cycles in zip(*comes, strict=True)]
     return in_turn(there), [0] * len(comes), _multiplies(layer) + PROMPT
+
+
+class _Control:
+    """The handshakes of a sum, or its like, see `circulant.hw.plan.shared.controls.Control`."""
+
+    def __init__(self, depths: Sequence[int], *, multiplies: bool) -> None:
+        self._queues, self._behind = [Waits(depth) for depth in depths], Waits.of_depth(DEPTH)
+        self._multiplies, self._held = multiplies, False
+
+    @property
+    def offers(self) -> bool:
+        return self._behind.offers
+
+    @property
+    def takes(self) -> Sequence[bool]:
+        return [each.room for each in self._queues]
+
+    def edge(self, shown: Sequence[bool], leaves: bool) -> None:
+        room, held = self._behind.room, self._held
+        moves = all(each.offers for each in self._queues) and (room or (self._multiplies and not held))
+        for each, come in zip(self._queues, shown, strict=True):
+            each.move(come and each.room, moves)
+        self._behind.move(held and room if self._multiplies else moves, leaves)
+        self._held = self._multiplies and (moves or (held and not room))
+
+    def state(self) -> tuple[object, ...]:
+        return self._held, *self._behind.state(), *(each.state() for each in self._queues)
+
+
+@control.register
+def _(layer: Elementwise, plan: StreamPlan, k: int, *, wanted: int, depths: Sequence[int]) -> _Control:
+    return _Control(depths, multiplies=_multiplies(layer))

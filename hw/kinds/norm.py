@@ -3,6 +3,7 @@
     i ─┬─► squares, sums ─► v ─► 1/√v ─► queue of results ─┐
        └─► queue of blocks ───────────────────────────────► u · r ─► shift ─► z · g ─► round, + b ─► queue ─► o
 """
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
@@ -18,6 +19,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.shared.controls import Piped, Waits, control
 from circulant.hw.plan.stream_plan import one_for_each, values_entry
 from circulant.hw.stream.pipeline import (
     LEVELS,
@@ -128,11 +130,11 @@ class NormLayer(wiring.Component):
         self._inverse = InverseRoot(width=max(2, self._sums), name=f"{layer.name}_roots", levels=levels)
         given = block(elements, layer.input_format.width)
         made = block(elements, layer.output_format.width)
-        depth = self._beats + self.latency
+        depth, results = _depths(layer, elements, levels)
         self._blocks = Queue(given, depth=depth)
         self._results = Queue(data.StructLayout({
             "root": unsigned(ROOT + 2), "places": self._inverse.places.shape(), "total": signed(self._total)}),
-            depth=depth // self._beats + 3, prompt=True)
+            depth=results, prompt=True)
         self._queue = Queue(made, depth=self._timing.behind + 3, prompt=True)
         super().__init__({"i": In(stream.Signature(given)), "o": Out(stream.Signature(made))})
 
@@ -309,3 +311,49 @@ def _(layer: Norm, plan: ValuesPlan) -> LayerEntry:
 def _(layer: Norm, plan: ValuesPlan, comes: list[int], k: int) -> list[int]:
     first = comes[-1] + _Timing(layer, plan.elements, plan.levels).latency
     return [first + n for n in range(len(comes))]
+
+
+def _depths(layer: Norm, elements: int, levels: int) -> tuple[int, int]:
+    """The depths of the queues of blocks and of results."""
+    beats = -(-layer.inputs // elements)
+    depth = beats + _Timing(layer, elements, levels).latency
+    return depth, depth // beats + 3
+
+
+class _Control:
+    """The handshakes of a norm, see `circulant.hw.plan.shared.controls.Control`."""
+
+    def __init__(self, layer: Norm, elements: int, levels: int) -> None:
+        timing, (blocks, results) = _Timing(layer, elements, levels), _depths(layer, elements, levels)
+        self._blocks, self._results = Waits.of_depth(blocks, prompt=False), Waits.of_depth(results)
+        self._scaled = Piped(timing.behind, timing.behind + 3)
+        self._beats, self._came, self._beat = -(-layer.inputs // elements), 0, 0
+        self._latency, self._way = timing.sums + timing.found + root_latency(levels), 0
+
+    @property
+    def offers(self) -> bool:
+        return self._scaled.offers
+
+    @property
+    def takes(self) -> Sequence[bool]:
+        return self._blocks.takes
+
+    def edge(self, shown: Sequence[bool], leaves: bool) -> None:
+        comes, ends = shown[0] and self._blocks.room, self._came == self._beats - 1
+        moves = self._blocks.offers and self._results.offers and self._scaled.room
+        final = self._beat == self._beats - 1
+        self._results.move(bool(self._way >> self._latency - 1), moves and final)
+        self._way = (self._way << 1 | (comes and ends)) & (1 << self._latency) - 1
+        self._blocks.move(comes, moves)
+        self._scaled.edge((moves,), leaves)
+        self._came = (self._came + comes) % self._beats
+        self._beat = (self._beat + moves) % self._beats
+
+    def state(self) -> tuple[object, ...]:
+        return (self._came, self._beat, self._way, *self._blocks.state(), *self._results.state(),
+                *self._scaled.state())
+
+
+@control.register
+def _(layer: Norm, plan: ValuesPlan, k: int, *, wanted: int, depths: Sequence[int]) -> _Control:
+    return _Control(layer, plan.elements, plan.levels)

@@ -1,4 +1,6 @@
 """A scale and shift of each channel, some channels in each cycle."""
+from collections.abc import Sequence
+
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,6 +11,7 @@ from circulant.hw.array.plans import ValuesPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.shared.controls import Piped, control
 from circulant.hw.plan.stream_plan import with_one_for_each
 from circulant.hw.stream.pipeline import PROMPT, Queue, block, connect, delay
 from circulant.hw.unit import Site, unit
@@ -114,3 +117,8 @@ with_one_for_each(Scale)
 @leaving.register
 def _(layer: Scale, plan: ValuesPlan, comes: list[int], k: int) -> list[int]:
     return [cycle + LATENCY + PROMPT for cycle in comes]
+
+
+@control.register
+def _(layer: Scale, plan: ValuesPlan, k: int, *, wanted: int, depths: Sequence[int]) -> Piped:
+    return Piped(LATENCY, LATENCY + 3)

@@ -6,6 +6,7 @@ from amaranth.lib import memory, stream
 
 from circulant.hw.array.parts import Memory, Parts, queue_memory
 from circulant.hw.plan.ladders import Ladder, ladder, layer_entry, layer_multiplications, useful
+from circulant.hw.plan.shared.controls import Piped, Waits
 from circulant.hw.plan.stream_plan import ValuesPlan, values_entry
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, delay
 from circulant.hw.unit import Site
@@ -13,7 +14,7 @@ from circulant.sim.design import LayerEntry
 from circulant.sim.kinds.scan import Scan
 from circulant.sim.refusal import Refusal
 
-__all__ = ["State", "require_fixed", "with_a_state"]
+__all__ = ["ScanControl", "State", "require_fixed", "with_a_state"]
 
 
 class State:
@@ -91,6 +92,41 @@ class State:
                      queue.i.valid.eq(there), queue.i.payload.last.eq(delay(m, last, latency - 1, name="last")),
                      *(queue.i.payload.data[j].eq(value) for j, value in enumerate(made))]
         return beat
+
+
+class ScanControl:
+    """The handshakes of a scan, see `circulant.hw.plan.shared.controls.Control`.
+
+    Parameters:
+        k, latency: as of `State`.
+        depths: words of the queues in front of it.
+    """
+
+    def __init__(self, layer: Scan, *, k: int, latency: int, depths: Sequence[int] = ()) -> None:
+        self._queues, self._scanned = [Waits(depth) for depth in depths], Piped(latency - 1, latency + 3)
+        self._beats, self._beat, self._left, self._rest = -(-layer.inputs // k), 0, 0, latency
+
+    @property
+    def offers(self) -> bool:
+        return self._scanned.offers
+
+    @property
+    def takes(self) -> Sequence[bool]:
+        return [each.room for each in self._queues] or (self._scanned.room and not self._left,)
+
+    def edge(self, shown: Sequence[bool], leaves: bool) -> None:
+        there = all(each.offers for each in self._queues) if self._queues else shown[0]
+        moves = there and self._scanned.room and not self._left
+        for each, come in zip(self._queues, shown, strict=False):
+            each.move(come and each.room, moves)
+        self._scanned.edge((moves,), leaves)
+        self._left = max(0, self._left - 1)
+        if moves:
+            self._beat = (self._beat + 1) % self._beats
+            self._left = self._left if self._beat else max(0, self._rest - self._beats)
+
+    def state(self) -> tuple[object, ...]:
+        return self._beat, self._left, *self._scanned.state(), *(each.state() for each in self._queues)
 
 
 def require_fixed(layer: Scan, site: Site) -> None:

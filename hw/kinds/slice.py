@@ -1,4 +1,6 @@
 """A range of the values of vectors: blocks outside it are dropped, those within are cut anew from its first value."""
+from collections.abc import Sequence
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -7,6 +9,7 @@ from circulant.hw.array.parts import Parts, queue_memory
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.target import Platform
 from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.shared.controls import Waits, control
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import PROMPT, Queue, block, connect
 from circulant.hw.unit import Site, WithoutImages, unit
@@ -36,6 +39,11 @@ class Cut:
         self.alone = self.end < whole + self.total  # The last block needs none behind that with its first value.
 
     @property
+    def depth(self) -> int:
+        """Blocks that the queue holds."""
+        return max(4, self.total)
+
+    @property
     def leaving(self) -> list[int]:
         """For each block that leaves the place of the one with which it does, counted on behind the vector's end."""
         return [*range(self.first, self.behind), self.blocks - 1 + self.both]
@@ -60,7 +68,7 @@ class SliceLayer(WithoutImages, wiring.Component):
     def __init__(self, layer: Slice, *, k: int) -> None:
         self._layer, self._k, self._cut = layer, k, Cut(layer, k)
         # A range that is held up would hold up what is beside it, behind one fork: its queue takes all of it.
-        self._queue = Queue(block(k, layer.output_format.width), depth=max(4, self._cut.total), prompt=True)
+        self._queue = Queue(block(k, layer.output_format.width), depth=self._cut.depth, prompt=True)
         signature = stream.Signature(block(k, layer.output_format.width))
         super().__init__({"i": In(signature), "o": Out(signature)})
 
@@ -132,3 +140,37 @@ without_multipliers(Slice)
 @leaving.register
 def _(layer: Slice, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
     return [(comes[at] if at < len(comes) else comes[-1] + 1) + PROMPT for at in Cut(layer, k).leaving]
+
+
+class _Control:
+    """The handshakes of a range, see `circulant.hw.plan.shared.controls.Control`."""
+
+    def __init__(self, cut: Cut) -> None:
+        self._cut, self._queue, self._place, self._late = cut, Waits.of_depth(cut.depth), 0, False
+
+    @property
+    def offers(self) -> bool:
+        return self._queue.offers
+
+    @property
+    def _gives(self) -> bool:
+        cut, place = self._cut, self._place
+        return cut.first <= place < cut.behind or (place == cut.blocks - 1 and not cut.both)
+
+    @property
+    def takes(self) -> Sequence[bool]:
+        return (not self._gives or (self._queue.room and not self._late),)
+
+    def edge(self, shown: Sequence[bool], leaves: bool) -> None:
+        moves, ends, room = shown[0] and self.takes[0], self._place == self._cut.blocks - 1, self._queue.room
+        self._queue.move(room and (self._late or (shown[0] and self._gives)), leaves)
+        self._late = self._cut.both and ((moves and ends) or (self._late and not room))
+        self._place = (self._place + moves) % self._cut.blocks
+
+    def state(self) -> tuple[object, ...]:
+        return self._place, self._late, *self._queue.state()
+
+
+@control.register
+def _(layer: Slice, plan: StreamPlan, k: int, *, wanted: int, depths: Sequence[int]) -> _Control:
+    return _Control(Cut(layer, k))

@@ -5,6 +5,8 @@
 
 Where a product of blocks takes them, the older taps leave before the newest vector comes, and are multiplied early.
 """
+from collections.abc import Sequence
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,6 +17,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.plan.dataflow import early_blocks
 from circulant.hw.plan.ladders import Ladder, ladder
 from circulant.hw.plan.latency import kept_back, leaving_to
+from circulant.hw.plan.shared.controls import Waits, control
 from circulant.hw.plan.stream_plan import stream_plan, without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, PROMPT, Queue, block, connect
 from circulant.hw.unit import Site, WithoutImages, unit
@@ -25,6 +28,9 @@ __all__ = ["TapsLayer"]
 
 AGES = 4
 """Cycles for each block of an older tap in which what lies behind takes it, at the most, in an idle circuit."""
+
+DEPTH = 4
+"""Blocks that the queue behind the ring holds."""
 
 WIDEST = 64
 """Values of a block at the most, where what lies behind asks for none."""
@@ -49,7 +55,7 @@ class TapsLayer(WithoutImages, wiring.Component):
     def __init__(self, layer: Taps, *, k: int, early: bool) -> None:
         self._layer, self._k, self._early, self._beats = layer, k, early, layer.width // k
         shape = block(k, layer.output_format.width)
-        self._queue = Queue(shape, depth=4, prompt=True)
+        self._queue = Queue(shape, depth=DEPTH, prompt=True)
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     @property
@@ -168,6 +174,35 @@ def _(layer: Taps, wanted: int) -> int:
 def _(layer: Taps, comes: list[int], k: int, wanted: int) -> int:
     """A block waits while older taps leave that are not early."""
     return _moves(layer, comes, k, wanted)[-1] - comes[-1]
+
+
+class _Control:
+    """The handshakes of taps, see `circulant.hw.plan.shared.controls.Control`."""
+
+    def __init__(self, layer: Taps, beats: int, *, early: bool) -> None:
+        self._older, self._beats, self._early = (layer.taps - 1) * beats, beats, early
+        self._at, self._queue = 0, Waits.of_depth(DEPTH)
+
+    @property
+    def offers(self) -> bool:
+        return self._queue.offers
+
+    @property
+    def takes(self) -> Sequence[bool]:
+        return (self._queue.room and self._at >= self._older,)
+
+    def edge(self, shown: Sequence[bool], leaves: bool) -> None:
+        moves = self._queue.room and (shown[0] or (self._early and self._at < self._older))
+        self._at = (self._at + moves) % (self._older + self._beats)
+        self._queue.move(moves, leaves)
+
+    def state(self) -> tuple[object, ...]:
+        return self._at, *self._queue.state()
+
+
+@control.register
+def _(layer: Taps, plan: StreamPlan, k: int, *, wanted: int, depths: Sequence[int]) -> _Control:
+    return _Control(layer, layer.width // k, early=_suits(layer, wanted))
 
 
 @stream_plan.register

@@ -123,7 +123,7 @@ def test_products_that_the_result_waits_for_take_more_values():
         elements.append([plan.elements for stage, plan in zip(found.stages, plans, strict=True)
                          if stage.kind == "product"])
         assert max(plan.cycles for plan in plans) <= 27
-    assert elements == [[1, 1], [4, 4]]
+    assert elements == [[1, 1], [2, 2]]
 
 
 @pytest.mark.parametrize("elements", [4, 1])

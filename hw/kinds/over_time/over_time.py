@@ -6,6 +6,8 @@ leaves behind the last one.
 The blocks of the last step are not marked before the last of them comes; so a whole vector is read once more then, a
 block in each cycle. The queue holds it, and the next sequence begins at once.
 """
+from collections.abc import Sequence
+
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -16,6 +18,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.over_time.divider import Divider, quotient_bits, sums
 from circulant.hw.plan.ladders import Ladder, ladder
 from circulant.hw.plan.latency import held_up, leaving
+from circulant.hw.plan.shared.controls import Swallows, control
 from circulant.hw.plan.stream_plan import without_multipliers
 from circulant.hw.stream.pipeline import LEVELS, QUEUE, Queue, block, connect
 from circulant.hw.unit import Site, WithoutImages, unit
@@ -148,3 +151,8 @@ def _(layer: OverTime, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
 def _(layer: OverTime, leaves: list[int], parts: int) -> list[int]:
     """A mean divides the next block when all of one has been taken."""
     return leaves if layer.mode != "mean" else [cycle + n * (parts - 1) for n, cycle in enumerate(leaves)]
+
+
+@control.register
+def _(layer: OverTime, plan: StreamPlan, k: int, *, wanted: int, depths: Sequence[int]) -> Swallows:
+    return Swallows()

@@ -1,7 +1,8 @@
 """One array for the fully connected layers of a network between which other stages lie: taps, norms, sums, functions.
 
 Each of them has all multipliers while it works, and older taps of the next sample are multiplied when no other one
-does. The latency of a sample is exact, see `circulant.hw.plan.dataflow`; the period is an estimate, the issues of all.
+does. The latency of a sample is exact, see `circulant.hw.plan.dataflow`. The period is first an estimate, what array
+and taps do in a step; `circulant.hw.plan.shared.graph` plays it.
 """
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -47,14 +48,15 @@ def apart_plans(network: Network, plans: Sequence[Plan], multipliers: int, *, le
     newest = [_newest(network, n, layer) for n, layer in members.items()]
 
     def estimate(shape: ArrayShape, beside: Sequence[Plan]) -> tuple[float, int]:
-        whole, late = 0, sum(plan.cycles for plan in beside if isinstance(plan, ValuesPlan))
+        whole, beats, late = 0, 1, sum(plan.cycles for plan in beside if isinstance(plan, ValuesPlan))
         for layer, new in zip(layers, newest, strict=True):
             p, q, _ = layer.product.weights.shape
             passes = -(-p // shape.rows)
             whole += passes * max(-(-q // shape.columns) * shape.fold, shape.slots)
+            beats = max(beats, -(-q // shape.takes), -(-p // shape.gives))
             late += chain_latency(layer, shape, 0) + max(passes * max(
                 -(-new // shape.columns) * shape.fold, shape.slots), -(-new // shape.takes), -(-p // shape.gives))
-        return whole * late, shape.multipliers(k)
+        return max(whole, beats) * late, shape.multipliers(k)
 
     shapes = {_taking(widest(layers, shape, beats), newest) for shape in narrow(found, array_shapes(
         found, levels, chains=WIDE, takes=TAKES))}
@@ -69,7 +71,8 @@ def apart_plans(network: Network, plans: Sequence[Plan], multipliers: int, *, le
         for spacing in dict.fromkeys((shape.slots, 4 * shape.slots, ROWS)):
             sharing = Sharing(layers, shape, ((spacing,) * 3,) * len(layers), apart=True)
             made, each = list(beside), LayerPlan(
-                shape, 0, 0, sum(program.cycles for program in sharing.programs) * shape.fold, (spacing,) * 3,
+                shape, 0, 0, max(sum(program.cycles for program in sharing.programs) * shape.fold, *(
+                    -(-layer.product.weights.shape[1] // shape.takes) for layer in layers)), (spacing,) * 3,
                 schedule=EitherFirst, sharing=sharing)
             for n in members:
                 made[n] = replace(each, multipliers=0 if n > min(members) else shape.multipliers(k))

@@ -14,12 +14,18 @@ class Link(Protocol):
             offers, takes: whether they would.
         """
 
+    def shown(self, offers: bool) -> bool:
+        """Whether the layer behind sees a block; ``offers``: as of ``step``."""
+
     def state(self) -> tuple[object, ...]:
         """All that what follows depends on."""
 
 
 class Direct:
     """Blocks as they come."""
+
+    def shown(self, offers: bool) -> bool:
+        return offers
 
     def step(self, offers: bool, takes: bool) -> tuple[bool, bool]:
         return offers and takes, offers and takes
@@ -28,7 +34,7 @@ class Direct:
         return ()
 
 
-class Narrow:
+class Narrow(Direct):
     """A block is held while its parts leave.
 
     Parameters:
@@ -61,6 +67,9 @@ class Gather:
 
     def __init__(self, parts: int, count: int) -> None:
         self._parts, self._count, self._part, self._at, self._full = parts, count, 0, 0, False
+
+    def shown(self, offers: bool) -> bool:
+        return self._full
 
     def step(self, offers: bool, takes: bool) -> tuple[bool, bool]:
         gives, leaves = offers and (not self._full or takes), self._full and takes
