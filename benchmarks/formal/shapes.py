@@ -58,7 +58,7 @@ def collect() -> Iterator[Shapes]:
             new = _noted(old, clipped, shape)
             for module in ("fixed", "bounded", "activation"):
                 _replace(stack, f"circulant.hw.arith.{module}", name, old=old, new=new)
-            for module in ("array.output_pipeline", "kinds.gru", "kinds.lstm", "layers.pointwise", "kinds.scale",
+            for module in ("array.output_pipeline", "kinds.gru", "kinds.lstm", "components.pointwise", "kinds.scale",
                            "kinds.pool.pool", "kinds.residual", "kinds.conv.tile", "kinds.conv.tile_conv",
                            "kinds.pool.window_pool"):
                 _replace(stack, f"circulant.hw.{module}", name, old=old, new=new)

@@ -81,10 +81,10 @@ def test_a_run_that_would_end_in_a_refusal_never_starts(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (["--multipliers", "1"], "Network 'digits-gru' needs at least 7 multipliers, the smallest lane per layer, not 1; "),
-    (["--device", "iCE40UP5K"], "A design must fit iCE40UP5K, but it needs 9 of 8 DSP blocks (1 too many) and "),
+    (["--multipliers", "1"], "One array for all layers needs at least 6 multipliers, not 1; "),
+    (["--device", "iCE40UP5K"], "A design must fit iCE40UP5K, but it needs 99 of 30 block RAMs (69 too many) and "),
     (["--device", "LFE5U-12F", "--set", "model.hidden=256"],
-     "A design must fit LFE5U-12F, but it needs 48 of 32 block RAMs (16 too many) and about 19,000 (± 23%) of 12,000 "
+     "A design must fit LFE5U-12F, but it needs 45 of 32 block RAMs (13 too many) and about 16,700 (± 23%) of 12,000 "
      "look-up tables ("),
     (["--set", "hardware.multipliers=0"], "hardware.multipliers may be 0 (all of the device's) only if board.device ")])
 def test_a_run_whose_design_cannot_be_never_starts(capsys, tmp_path, options, words):

@@ -4,7 +4,7 @@ import pytest
 from circulant.sim.kinds import registry
 from tests.sources import ROOT
 
-SHARED = {"__init__", "registry", "matrix", "cell", "elementwise", "scan", "partial"}
+SHARED = {"__init__", "registry", "matrix", "cell", "elementwise", "scan", "partial_sum"}
 
 
 def test_the_registry_has_the_files_of_its_folder():
