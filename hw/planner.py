@@ -1,6 +1,6 @@
 """From a budget of multipliers to arrays: what each layer gets."""
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import inf
 
@@ -12,6 +12,7 @@ from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
 from circulant.hw.beats import Sizes, Widths, allowed_beats, best_beats, joined_plans
 from circulant.hw.kinds.conv.tile import PIXELS
 from circulant.hw.kinds.registry import KINDS
+from circulant.hw.plan.alternative import APART, EACH, GROUPS, ONE, Alternative, known_latency, reason_of
 from circulant.hw.plan.dataflow import latencies
 from circulant.hw.plan.ladders import Ladder, Rung, ladder, layer_multiplications, tiled
 from circulant.hw.plan.latency import leaving, reblocked
@@ -33,10 +34,6 @@ OBJECTIVES = ("throughput", "auto", "latency", "area")
 """Aims of a design: an array for each layer, so that all work at once; of that and one array for all layers the one
 with the smaller product of period and latency; the one with the shorter latency; one array for all, with the shortest
 period."""
-
-EACH, ONE, APART = "an array for each layer", "one array for all layers", "one array for the fully connected layers"
-GROUPS = ("an array for each group of layers with one block size and one width of twiddles, as lanes and transforms "
-          "have one")
 
 
 def require_positive(name: str, value: object, why: str) -> None:
@@ -62,28 +59,6 @@ def repeats(network: Network) -> list[int]:
         if come.grid is not None and getattr(stage, "rows", False):
             times = come.grid[0]
     return found
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """Engines that a network can have within a budget.
-
-    Parameters:
-        engines: in words.
-        period: cycles from step to step, of the slowest layer.
-        latency: of a sample through recurrent and fully connected layers, in a closed loop, in cycles; None of others.
-        reason: of the choice, in words; that of others is empty.
-    """
-
-    engines: str
-    plans: list[Plan]
-    period: float
-    latency: int | None
-    reason: str = ""
-
-    @property
-    def multipliers(self) -> int:
-        return sum(each.multipliers for each in self.plans)
 
 
 def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
@@ -162,12 +137,12 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
             if _spaced(network, made[-1]) > latency:
                 made.append(shared(goal))
         made = made[-1:] if _spaced(network, made[-1]) <= latency else made
-    found.append(min(made, key=lambda each: (_late(each), each.period)))
+    found.append(min(made, key=lambda each: (known_latency(each), each.period)))
     known = all(each.latency is not None for each in found)
-    order = {"auto": lambda each: (each.period * _late(each) if known else each.period, _late(each)),
-             "latency": lambda each: (_late(each), each.period), "area": lambda each: (each.engines == EACH, 0)}
+    order = {"auto": lambda each: (each.period * known_latency(each) if known else each.period, known_latency(each)),
+             "latency": lambda each: (known_latency(each), each.period), "area": lambda each: (each.engines == EACH, 0)}
     best, *others = _within(network, sorted(found, key=order[objective]), latency, multipliers, objective)
-    return [best if best.reason else replace(best, reason=_reason(best, others, objective, least)), *others]
+    return [best if best.reason else replace(best, reason=reason_of(best, others, objective, least)), *others]
 
 
 def _with_apart(network: Network, each: Alternative, multipliers: int, widths: Widths) -> list[Alternative]:
@@ -192,7 +167,7 @@ def _with_apart(network: Network, each: Alternative, multipliers: int, widths: W
     assert least is not None
     both = [replace(each, latency=int(own), reason=""), least[1]]
     best, other = sorted(both, key=lambda n: widths.figures(n.period, n.latency))
-    return [replace(best, reason=_reason(best, [other], "auto", 0)), other]
+    return [replace(best, reason=reason_of(best, [other], "auto", 0)), other]
 
 
 def _limit(latency: int) -> float:
@@ -242,38 +217,6 @@ def _within(network: Network, found: Sequence[Alternative], latency: int, multip
                       f"more multipliers, levels of logic, blocks a beat{other}")
     why = f"only so does a sample take at most {latency} cycles" if others and beyond(others[0]) else best.reason
     return [replace(best, reason=why), *others]
-
-
-def _reason(best: Alternative, others: Sequence[Alternative], objective: str, least: int) -> str:
-    """The reason of a choice, in words."""
-    if objective == "area":
-        return "it is what 'area' asks for"
-    if not others:
-        return f"{EACH} needs at least {least} multipliers"
-    alike = "both take as long"
-    if objective == "latency":
-        if _late(best) < _late(others[0]):
-            return "a sample takes less"
-        return "samples take as long, and its step is shorter" if best.period < others[0].period else alike
-    step, sample = (_more(mine, its) for mine, its in (
-        (best.period, others[0].period), (_late(best), _late(others[0]))))
-    if step and sample and step[0] != sample[0]:
-        return f"its step takes {' '.join(step[::-1])}, and a sample {' '.join(sample[::-1])}"
-    if step:
-        return "its step is shorter"
-    return "steps are as long, and a sample takes less" if sample else alike
-
-
-def _more(mine: float, its: float) -> tuple[str, str] | None:
-    """Whether a figure is more or less than another one, and by which share; None of equals and of what is not
-    known."""
-    if mine == its or inf in (mine, its):
-        return None
-    return "more" if mine > its else "less", f"{abs(mine - its) / its:.0%}"
-
-
-def _late(each: Alternative) -> float:
-    return inf if each.latency is None else each.latency
 
 
 def _each(network: Network, plans: list[Plan], reason: str = "") -> Alternative:

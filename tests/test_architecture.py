@@ -337,7 +337,7 @@ LINES = {
     "circulant": 10_910,
     "training": 15_785,
     "sim": 18_140,
-    "hw": 27_780,
+    "hw": 27_790,
     "boards": 7_795,
     "benchmarks": 10_385,
     "examples": 1_200,
