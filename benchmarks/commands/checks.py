@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from benchmarks import designs, door, fuzz, mutation, size, soak, users, verification
+from benchmarks import designs, fuzz, mutation, size, soak, users, verification
 from benchmarks.commands.group import as_json, main, note, show
 from benchmarks.formal import shapes
 
@@ -25,16 +25,6 @@ def _fuzz(path: str | None, **options: Any) -> None:
     figures = fuzz.measure(**options, note=note)
     show(figures, path)
     if figures["failed"] or figures["paces"]["faults"] or figures["tracebacks"] or figures["hangs"]:
-        raise SystemExit(1)
-
-
-@main.command("door", epilog="Example: python -m benchmarks door --json -")
-@as_json
-def _door(path: str | None) -> None:
-    """Tests of the onnx package, and torch programs in other words: each right, within its bound, or refused."""
-    found = door.measure(note)
-    show({"benchmark": "door", **found, "table": door.table(found)}, path)
-    if any(counted[fault] for counted in found.values() for fault in ("wrong", "tracebacks")):
         raise SystemExit(1)
 
 

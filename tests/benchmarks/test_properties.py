@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.choices import Choices
 from benchmarks.draw import KINDS, draw
 from circulant.experiment import Experiment, parse
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.refusal import Refusal
 from tests import independent
+from tests.choices import Choices
 
 NETWORKS = 60
 """Networks in `make test`."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.torch_programs.program import SIGNAL, VECTOR, linear, program
+from tests.torch_programs.program import SIGNAL, VECTOR, linear, program
 
 
 def _function(make: Callable[[], nn.Module], name: str) -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.torch_programs.program import IMAGE, SEQUENCE, SIGNAL, gru, linear, lstm, program
+from tests.torch_programs.program import IMAGE, SEQUENCE, SIGNAL, gru, linear, lstm, program
 
 
 @program((6, 7), rnn=gru(), head=linear())

@@ -1,9 +1,8 @@
-"""Strangers' models at the door: ONNX's own tests and torch programs in other words, each right or refused."""
+"""ONNX's own tests as cases: each is imported right, or refused."""
 import tempfile
 import traceback
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,10 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
-from benchmarks import torch_programs
 from circulant.sim.error.error_bound import error_bound
 from circulant.sim.refusal import Refusal
 from circulant.training import export, from_onnx
 from circulant.training.conversion import reference
-
-__all__ = ["KINDS", "OUTCOMES", "Case", "Outcome", "converted_cases", "imported", "judged", "measure", "node_cases",
-           "table"]
 
 KINDS = ("Add", "AveragePool", "BatchNormalization", "Celu", "Clip", "Concat", "Conv", "DequantizeLinear", "Div",
          "Dropout", "Elu", "Expand", "Flatten", "GRU", "Gather", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool",
@@ -30,9 +25,7 @@ KINDS = ("Add", "AveragePool", "BatchNormalization", "Celu", "Clip", "Concat", "
          "MaxPool", "Mish", "Mul", "PRelu", "Pad", "QuantizeLinear", "RNN", "ReduceMax", "ReduceMean", "ReduceSum",
          "Relu", "Reshape", "Selu", "Sigmoid", "Slice", "Softmax", "Softplus", "Softsign", "Split", "Squeeze", "Sub",
          "Tanh", "Tile", "Transpose", "Unsqueeze", "Where")
-"""Operators whose node tests are counted."""
-
-OUTCOMES = ("right", "refused", "wrong", "tracebacks")
+"""Operators whose node tests are cases."""
 
 FLOAT32 = 1e-5
 """Error of a test's own expected outputs, relative to the greatest of them: they are computed in float32."""
@@ -56,30 +49,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a case: one of `OUTCOMES`, and why."""
+    """The outcome of a case: "right", "refused", "wrong" or "tracebacks", and why."""
 
     name: str
     outcome: str
     reason: str = ""
-
-
-def measure(note: Callable[[str], None]) -> dict[str, dict[str, int]]:
-    """How many cases of each title had each outcome, each of them noted."""
-    found = dict[str, dict[str, int]]()
-    for title, cases in (("onnx_node", node_cases()), ("onnx_converted", converted_cases())):
-        outcomes = [judged(case) for case in cases]
-        for each in outcomes:
-            note(f"{each.name}: {each.outcome}{f' ({each.reason})' if each.reason else ''}")
-        counts = Counter(each.outcome for each in outcomes)
-        found[title] = {outcome: counts[outcome] for outcome in OUTCOMES}
-    found["torch"] = torch_programs.counted(torch_programs.PROGRAMS, note)
-    return found
-
-
-def table(found: dict[str, dict[str, int]]) -> dict[str, str]:
-    """The figures in words."""
-    return {title: ", ".join(f"{count} {outcome}" for outcome, count in counted.items())
-            for title, counted in found.items()}
 
 
 def node_cases() -> Iterator[Case]:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.torch_programs.program import IMAGE, SEQUENCE, SIGNAL, VECTOR, gru, linear, program
+from tests.torch_programs.program import IMAGE, SEQUENCE, SIGNAL, VECTOR, gru, linear, program
 
 
 @program(VECTOR, a=linear(12, 8), b=linear(), c=linear(8, 2))

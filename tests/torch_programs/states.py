@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from benchmarks.torch_programs.program import SEQUENCE, gru, linear, lstm, program
+from tests.torch_programs.program import SEQUENCE, gru, linear, lstm, program
 
 
 @program(SEQUENCE, rnn=lstm(), head=linear())

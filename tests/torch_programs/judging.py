@@ -1,17 +1,16 @@
 """Verdicts on programs: a program is right if it converts and its golden model stays within the derived bound of torch.
 """
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from benchmarks.torch_programs.program import Program
 from circulant.sim.error.error_bound import error_bound
 from circulant.sim.refusal import Refusal
 from circulant.training import export, reference
+from tests.torch_programs.program import Program
 
-__all__ = ["Verdict", "counted", "judge"]
+__all__ = ["Verdict", "judge"]
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,3 @@ def _error(found: Any, wanted: Any, several: bool) -> Any:
     if several:
         return {name: np.abs(found[name].real - wanted[name]) for name in wanted}
     return np.abs(found.real - wanted)
-
-
-def counted(programs: Sequence[Program], note: Callable[[str], None] = lambda text: None) -> dict[str, int]:
-    """How many programs there are, and how many fare in each way; each is noted."""
-    found = []
-    for each in programs:
-        verdict = judge(each)
-        found.append(verdict.status)
-        note(f"{each.name}: {verdict.status}{f' ({verdict.note})' if verdict.note else ''}")
-    return {"programs": len(found), "right": found.count("right"), "refused": found.count("refused"),
-            "wrong": found.count("wrong"), "tracebacks": found.count("traceback")}

@@ -1,8 +1,8 @@
 import pytest
 
 import circulant
-from benchmarks.torch_programs import PROGRAMS, judge
 from circulant.training import export
+from tests.torch_programs import PROGRAMS, judge
 
 REFUSED = {
     "state_as_input", "kept_cell", "cell_state", "all_steps_flattened", "steps_then_convolution", "sum_over_time"}
