@@ -28,8 +28,7 @@ from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Model, Stage
 from circulant.sim.shape.window import Grid, Window
 
-__all__ = ["BLOCKS", "CELLS", "KINDS", "LONGEST", "Drawn", "bit_widths", "draw", "draw_graph", "perceptron",
-           "recurrent_layers"]
+__all__ = ["KINDS", "LONGEST", "Drawn", "bit_widths", "draw", "draw_graph", "perceptron", "recurrent_layers"]
 
 CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
 BLOCKS = (1, 2, 4, 8, 16)
@@ -74,7 +73,7 @@ def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = N
     """The model of a seed; consecutive seeds take the kinds in turn.
 
     Parameters:
-        chooser: makes all choices instead, such as `benchmarks.choices.Choices`.
+        chooser: makes all choices instead, such as `tests.choices.Choices`.
     """
     rng, more = (chooser or np.random.default_rng(each) for each in ((29, seed), (29, seed, 1)))
     kind, streams = KINDS[seed % len(KINDS)], 1

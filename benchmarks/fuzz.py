@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks import hostile, paces
 from benchmarks.draw import LONGEST, Drawn, draw, draw_graph
-from benchmarks.networks import affordable
+from benchmarks.paces import affordable
 from circulant.hw.beats import AUTO
 from circulant.hw.c import Emulator
 from circulant.sim.cosim import icarus, verify
@@ -105,7 +105,8 @@ def _comparisons(drawn: Drawn, verilog: bool) -> list[tuple[str, Callable[[Netwo
 
     def simulated(simulator: Callable[[Path, Vectors], int]) -> Callable[[Network, Vectors], int]:
         def differs(network: Network, vectors: Vectors) -> int:
-            design = affordable(network, drawn.multipliers, drawn.streams, drawn.data.shape[1])
+            design = affordable(network, multipliers=drawn.multipliers, streams=drawn.streams,
+                                max_steps=drawn.data.shape[1], objective="throughput")
             with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as folder:
                 return simulator(design.write(Path(folder) / "design"), vectors)
         return differs
@@ -135,7 +136,8 @@ def graph_trial(seed: int, *, four_state: bool) -> Trial:
             compared.append("C")
         with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as folder:
             wide = any(isinstance(each, Linear) for each in network.stages)
-            design = affordable(network, drawn.multipliers, 1, LONGEST, objective=OBJECTIVES[seed % len(OBJECTIVES)],
+            design = affordable(network, multipliers=drawn.multipliers, max_steps=LONGEST,
+                                objective=OBJECTIVES[seed % len(OBJECTIVES)],
                                 beat_blocks=BEATS[seed % len(BEATS)] if wide else 1)
             where = design.write(Path(folder) / "design")
             if four_state:

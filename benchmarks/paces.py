@@ -1,4 +1,5 @@
 """Random networks whose layers share arrays where they can: the cycles that plans promise, and those of Verilator."""
+import re
 import tempfile
 import traceback
 from collections import Counter
@@ -24,7 +25,7 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 
-__all__ = ["KEPT", "Drawn", "draw", "measure", "planned", "trial"]
+__all__ = ["KEPT", "Drawn", "affordable", "draw", "measure", "planned", "trial"]
 
 KEPT = Path("build") / "paces.jsonl"
 """Outcomes by seed, so that a call that is interrupted goes on; ``make clean`` removes them. One that is no success is
@@ -70,14 +71,7 @@ class Drawn:
         return replace(self, x=x, options=self.options | {"max_steps": steps})
 
     def design(self) -> Design:
-        options = dict(self.options)
-        while True:
-            try:
-                return generate(self.network, **options)
-            except Refusal as refusal:
-                if "needs at least" not in str(refusal) and "need at least" not in str(refusal):
-                    raise
-                options["multipliers"] *= 2
+        return affordable(self.network, **self.options)
 
 
 @dataclass(frozen=True)
@@ -101,6 +95,17 @@ class Trial:
     planned: dict[str, float] | None = None
     estimated: dict[str, float] | None = None
     measured: dict[str, float] | None = None
+
+
+def affordable(network: Network, *, multipliers: int, **options: Any) -> Design:
+    """A design with the first budget, from one on and twice as large each time, that suffices."""
+    while True:
+        try:
+            return generate(network, multipliers=multipliers, **options)
+        except Refusal as refusal:
+            if not re.search("needs? at least", str(refusal)):
+                raise
+            multipliers *= 2
 
 
 def draw(seed: int) -> Drawn:

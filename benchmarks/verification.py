@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import fuzz, mutation, networks, soak
+from benchmarks import fuzz, mutation, soak
 from benchmarks.designs import DESIGNS, network
 from benchmarks.formal import shapes
 from benchmarks.formal.addresses import LOADED, written
@@ -61,24 +61,20 @@ def _addresses(name: str, record: Record[dict[str, bool]], note: Callable[[str],
     return {f"addresses of {name}: {memory}": "induction" if proved else 0 for memory, proved in found.items()}
 
 
-def measure(*, drawn: int, hardware: int, files: int, mutants: int, designs: tuple[str, ...], simulated: int,
+def measure(*, drawn: int, hardware: int, files: int, mutants: int, designs: tuple[str, ...],
             soaked: int = 0, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of everything, and a table.
 
     Parameters:
         drawn, hardware, files: random networks, how many of them become Verilog, and damaged files: see `fuzz.measure`.
         mutants: of each of ``designs``.
-        simulated: random recurrent networks under Verilator, whose words are counted.
-        soaked: words of shipped designs under random stalls and resets, see `soak.measure`, which count as well.
+        soaked: words of shipped designs under random stalls and resets, see `soak.measure`; 0 for none.
         note: told what is done.
     """
     random = fuzz.measure(networks=drawn, hardware=hardware, files=files, note=note)
     proved = proofs(note)
     planted = mutation.measure(designs, count=mutants, note=note)["designs"] if mutants else {}
-    played = networks.measure(count=simulated, first=0, note=note)["networks"] if simulated else []
-    if soaked:
-        played = [*played, soak.measure(words=soaked, note=note)]
-    words, wrong = (sum(row[name] for row in played) for name in ("words", "mismatches"))
+    played = soak.measure(words=soaked, note=note) if soaked else {"words": 0, "mismatches": 0}
     table = {
         "random networks": f"{random['networks']}: {random['exact']} exact, {random['refused']} refused, "
                            f"{random['failed']} failed",
@@ -86,7 +82,7 @@ def measure(*, drawn: int, hardware: int, files: int, mutants: int, designs: tup
                          f"{random['tracebacks']} tracebacks",
         **{f"mutants of {name}": f"{row['planted']}: {row['caught']} caught, {row['equivalent']} equivalent"
            for name, row in planted.items()},
-        "words under Verilator": f"{words:,}, {wrong} mismatches",
+        "words under Verilator": f"{played['words']:,}, {played['mismatches']} mismatches",
         "proofs": f"{len(proved)} units and shapes, {list(proved.values()).count('induction')} by induction"}
     return {"benchmark": "verification", "table": table,
             "fuzz": {name: random[name] for name in ("networks", "exact", "refused", "failed")},
@@ -94,4 +90,4 @@ def measure(*, drawn: int, hardware: int, files: int, mutants: int, designs: tup
                         "tracebacks": random["tracebacks"]},
             "mutation": {name: {key: row[key] for key in ("planted", "caught", "equivalent")}
                          for name, row in planted.items()},
-            "words": words, "mismatches": wrong, "proofs": proved}
+            "words": played["words"], "mismatches": played["mismatches"], "proofs": proved}

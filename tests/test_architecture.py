@@ -339,7 +339,7 @@ LINES = {
     "sim": 18_140,
     "hw": 27_790,
     "boards": 7_790,
-    "benchmarks": 9_535,
+    "benchmarks": 9_260,
     "examples": 1_200,
     "docs": 200,
     "tests": 57_120,

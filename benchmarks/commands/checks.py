@@ -76,7 +76,6 @@ def _soak(path: str | None, names: tuple[str, ...], **options: Any) -> None:
 @click.option("--mutants", default=300, show_default=True, help="Of each design; 0 for none.")
 @click.option("--design", "designs", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
               show_default=True, help="With mutants; may be repeated.")
-@click.option("--simulated", default=5, show_default=True, help="Random networks whose words are counted.")
 @click.option("--words", "soaked", default=1_000_000, show_default=True, help="Of designs under stalls and resets.")
 @as_json
 def _verification(path: str | None, **options: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from benchmarks import chips as several
-from benchmarks import cnn, cost, designs, families, stacks
+from benchmarks import cost, designs, families, stacks
 from benchmarks.commands.group import as_json, main, note, show
 from benchmarks.resume import CHIPS
 
@@ -28,24 +28,6 @@ def _generation(path: str | None, names: tuple[str, ...], against: Path | None, 
     if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
         click.echo("\n".join(["Designs that differ:", *changed]), err=True)
         raise SystemExit(1)
-
-
-@main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")
-@click.option("--model", type=click.Choice(list(cnn.MODELS)), default="lenet5", show_default=True)
-@click.option("--run", default=None, type=click.Path(exists=True, file_okay=False),
-              help="A run folder, trained and quantized, instead of a short training.")
-@click.option("--multipliers", default=342, show_default=True, help="Budget; the DSP blocks of CirCNN's Cyclone V.")
-@click.option("--images", default=200, show_default=True, help="Of the test split, through the Verilog.")
-@click.option("--epochs", default=2, show_default=True, help="Of training.")
-@click.option("--subset", default=0, show_default=True, help="Training samples of these epochs; 0 for all.")
-@click.option("--tested", default=0, show_default=True, help="Test samples of the accuracy; 0 for all.")
-@click.option("--calibration", default=512, show_default=True, help="Images that the formats are fitted to.")
-@click.option("--weights", default=None, type=click.Path(exists=True, dir_okay=False), help="Instead of training.")
-@click.option("--seed", default=0, show_default=True)
-@as_json
-def _cnn(path: str | None, **options: Any) -> None:
-    """A network over images: accuracy, cycles of an image under Verilator, utilisation."""
-    show(cnn.measure(**options), path)
 
 
 @main.command("chips", epilog="Example: python -m benchmarks chips --work 2 --json -")
