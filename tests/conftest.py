@@ -71,6 +71,13 @@ def pytest_collection_finish():
     gc.set_threshold(MOST_GARBAGE)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Garbage of a file goes with it."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+
+
 def pytest_deselected(items):
     if items:
         stash = items[0].config.stash

@@ -29,13 +29,13 @@ def fast_elaboration() -> Iterator[None]:
     """While Amaranth elaborates: a tenth of its search for cycles of logic, fewer checks of each bit that it names, and
     no search for garbage. With an Amaranth other than `READ` the checks and the search for cycles are its own.
 
-    Nearly all that it makes is garbage in the end. Whoever knows when calls ``gc.collect``, which then looks through
-    what is new alone.
+    Nearly all that it makes is garbage in the end. Whoever knows when calls ``gc.collect(0)``, which looks through what
+    is new alone; what outlived that is looked through once more by the next elaboration.
     """
-    collects, frozen = gc.isenabled(), gc.get_freeze_count()
+    collects = gc.isenabled()
+    if collects:
+        gc.collect(1)
     gc.disable()
-    if not frozen:
-        gc.freeze()
     replaced = replacements()
     before = [vars(place)[name] for place, name in replaced]
     for (place, name), function in replaced.items():
@@ -45,8 +45,6 @@ def fast_elaboration() -> Iterator[None]:
     finally:
         for (place, name), function in zip(replaced, before, strict=True):
             setattr(place, name, function)
-        if not frozen:
-            gc.unfreeze()
         if collects:
             gc.enable()
 

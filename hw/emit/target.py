@@ -138,7 +138,7 @@ class VerilogTarget:
         self._begin()
         with fast_elaboration():
             self.write(top, name)
-        gc.collect()  # All that Amaranth has made.
+            gc.collect(0)  # All that Amaranth has made.
         return self._written.text()
 
 
