@@ -36,7 +36,7 @@ def whole(device: Device, network: Network, *, streams: int = 1, levels: int = L
     """
     def demand(objective: str, multipliers: int) -> Demand:
         plans = plans_of(network, multipliers, streams=streams, levels=levels, objective=objective,
-                         reloadable=reloadable, packing=packing, beat_blocks=beat_blocks)
+                         reloadable=reloadable, packing=packing, beat_blocks=beat_blocks, max_steps=max_steps)
         return FAMILIES[device.family].demand(taken(network, plans, max_steps=max_steps, reloadable=reloadable,
                                                     levels=levels, profile=profile))
 

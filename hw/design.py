@@ -202,7 +202,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
                                  beat_blocks=beat_blocks, latency=latency), []
         else:
             found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
-                                 reloadable=reloadable, beat_blocks=beat_blocks, latency=latency)
+                                 reloadable=reloadable, beat_blocks=beat_blocks, latency=latency,
+                                 max_steps=max_steps)
             plans, others = found[0].plans, [
                 _alternative(network, replace(each, plans=with_protection(each.plans, protection)),
                              max_steps=max_steps, reloadable=reloadable) for each in found]
@@ -242,7 +243,7 @@ def _dsp_blocks(counted: Inventory, packing: str) -> Manifest:
 
 def _alternative(network: Network, each: Alternative, *, max_steps: int, reloadable: bool) -> Mapping[str, Any]:
     """The cost of an alternative, by the exact model, except that cycles on a shared array which are none are marked as
-    an ``estimate``: those of both directions; its memories are counted as its units state them."""
+    an ``estimate``; its memories are counted as its units state them."""
     planned = figures(network, each.plans, max_steps=max_steps, reloadable=reloadable).as_json()
     del planned["multiplications"]  # Those of all alternatives.
     return {"engines": each.engines, "cycles": each.period, **planned, "reason": each.reason,
@@ -256,8 +257,8 @@ def _repeats(network: Network, plans: list[Plan]) -> Manifest:
     working = [plan for plan, steps in zip(plans, each_step(network), strict=True) if steps]
     played = any(each.apart for each in sharings(plans))
     shared = [plan for plan in (plans if played else working)
-              if isinstance(plan, LayerPlan) and plan.sharing is not None]
-    known = {plan.repeats for plan in shared}
+              if any(part.sharing is not None for part in simple(plan))]
+    known = {part.repeats for plan in shared for part in simple(plan)}
     if None in known or len(known) != 1 or (not played and any(
             plan not in shared and plan.cycles > 1 for plan in working)):
         return {}

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.hw.array.plans import LayerPlan, PairPlan, with_ports, with_protection
+from circulant.hw.plan.shared.groups import STEPS
 from circulant.hw.planner import Plan, plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import contents, images
@@ -247,7 +248,7 @@ def sites_of(folder: str | Path, network: Network, *, multipliers: int, streams:
     manifest = read(folder)
     plans = plan(network, multipliers, streams=streams, levels=levels, objective=manifest["objective"],
                  reloadable="configuration" in manifest, beat_blocks=manifest.get("beat_blocks", 1),
-                 latency=manifest.get("latency_asked", 0))
+                 latency=manifest.get("latency_asked", 0), max_steps=manifest["max_steps"] or STEPS)
     if "dsp_packing" in manifest:
         plans = with_ports(plans, manifest["dsp_packing"])
     found = sites(network, plans, manifest.get("protection", "none"))

@@ -5,6 +5,7 @@ from typing import Any
 
 from circulant.hw.arith.straight_lines import straight
 from circulant.hw.array.plans import Plan, rebound, with_ports, with_protection
+from circulant.hw.plan.shared.groups import STEPS
 from circulant.hw.planner import plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
@@ -21,7 +22,7 @@ _KNOWN: dict[Any, Sequence[Plan]] = {}
 
 def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
              objective: str = "throughput", reloadable: bool = False, packing: str = "none",
-             protection: str = "none", beat_blocks: int = 1, latency: int = 0) -> list[Plan]:
+             protection: str = "none", beat_blocks: int = 1, latency: int = 0, max_steps: int = STEPS) -> list[Plan]:
     """The plans of a network, as `circulant.hw.planner.plan`, found once in a process.
 
     Parameters:
@@ -33,10 +34,10 @@ def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: in
     """
     arranged = network.arrangement
     key = (tuple(map(_sizes, network.stages)), tuple(map(tuple, arranged.sources)), tuple(arranged.come), multipliers,
-           streams, levels, objective, reloadable, beat_blocks, latency)
+           streams, levels, objective, reloadable, beat_blocks, latency, max_steps)
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels, objective=objective,
-                           reloadable=reloadable, beat_blocks=beat_blocks, latency=latency)
+                           reloadable=reloadable, beat_blocks=beat_blocks, latency=latency, max_steps=max_steps)
     plans = with_protection(with_ports(rebound(_KNOWN[key], network.stages), packing), protection)
     return [_bound(each, layer) for each, layer in zip(plans, network.stages, strict=True)]
 

@@ -20,7 +20,7 @@ from circulant.hw.plan.shared.apart import apart_plans
 from circulant.hw.plan.shared.arrays import shared_plans
 from circulant.hw.plan.shared.candidates import Goal, least_shared
 from circulant.hw.plan.shared.graph import exact_plans
-from circulant.hw.plan.shared.groups import Group, paired, shareable
+from circulant.hw.plan.shared.groups import STEPS, Group, paired, shareable
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
@@ -63,7 +63,7 @@ def repeats(network: Network) -> list[int]:
 
 def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
          objective: str = "throughput", reloadable: bool = False, beat_blocks: int = 1, latency: int = 0,
-         waits: Mapping[str, int] | None = None) -> list[Plan]:
+         waits: Mapping[str, int] | None = None, max_steps: int = STEPS) -> list[Plan]:
     """For each layer its share of ``multipliers``: of an array for each layer, the slowest layer is as fast as they
     allow; for other objectives see `alternatives`.
 
@@ -77,6 +77,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         latency: of a sample into an idle circuit at the most, in cycles; 0 for any.
         waits: by the name of a layer the cycles that its step takes beside its array, as it waits for what comes from
             elsewhere; only with "throughput".
+        max_steps: of a sequence at the most; the period of both directions on one array is that of such sequences.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
@@ -84,7 +85,8 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
     """
     if objective != "throughput":
         return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
-                            reloadable=reloadable, beat_blocks=beat_blocks, latency=latency)[0].plans
+                            reloadable=reloadable, beat_blocks=beat_blocks, latency=latency,
+                            max_steps=max_steps)[0].plans
     beats = allowed_beats(network, beat_blocks, streams=streams, reloadable=reloadable, objective=objective)
     found = _ladders(network, multipliers, streams, levels, objective)
     least = sum(rung_multipliers(each.rungs[0]) for each in found)
@@ -96,7 +98,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
 
 def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
                  objective: str, reloadable: bool = False, beat_blocks: int = 1,
-                 latency: int = 0) -> list[Alternative]:
+                 latency: int = 0, max_steps: int = STEPS) -> list[Alternative]:
     """The engines that a network can have within a budget, the best first, for an objective other than "throughput";
     for the parameters see `plan`. With a latency asked for, those within it are the best, whatever the objective.
 
@@ -111,7 +113,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         raise Refusal(f"hardware.objective must not be 'latency' where a layer is bidirectional, as network "
                       f"{network.name!r} has no result before a sequence ends; choose 'throughput', 'auto' or 'area'")
     try:
-        groups = shareable(network, streams)
+        groups = shareable(network, streams, max_steps)
     except Refusal as refusal:
         if objective != "auto":
             raise

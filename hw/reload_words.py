@@ -3,6 +3,7 @@ from pathlib import Path
 
 from circulant.hw.array.plans import rebound, with_protection
 from circulant.hw.design import Design
+from circulant.hw.plan.shared.groups import STEPS
 from circulant.hw.planner import plan
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import images
@@ -43,7 +44,8 @@ def writes_for(folder: str | Path, network: Network, other: Network, *, multipli
     folder = Path(folder)
     manifest = read(folder)
     plans = plan(network, multipliers, streams=streams, levels=levels, objective=manifest["objective"], reloadable=True,
-                 latency=manifest.get("latency_asked", 0), beat_blocks=manifest.get("beat_blocks", 1))
+                 latency=manifest.get("latency_asked", 0), beat_blocks=manifest.get("beat_blocks", 1),
+                 max_steps=manifest["max_steps"] or STEPS)
     plans = with_protection(plans, manifest.get("protection", "none"))
     design = Design(network, plans, "", {}, manifest)
     texts = {name: text.encode() for name, text in images(network, design.plans).items()}

@@ -337,12 +337,12 @@ LINES = {
     "circulant": 10_910,
     "training": 15_785,
     "sim": 18_140,
-    "hw": 27_790,
+    "hw": 27_905,
     "boards": 7_790,
     "benchmarks": 9_260,
     "examples": 1_200,
     "docs": 200,
-    "tests": 57_120,
+    "tests": 57_130,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

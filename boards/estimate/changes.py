@@ -142,9 +142,9 @@ def _device(network: Network, device: Device, options: Options) -> Iterator[Chan
     if options.multipliers:
         try:
             plans = plans_of(network, options.multipliers, streams=options.streams, levels=options.levels,
-                             objective=options.objective, reloadable=options.reloadable,
-                             packing=options.dsp_packing, protection=options.protection,
-                             beat_blocks=options.beat_blocks, latency=options.latency)
+                             objective=options.objective, reloadable=options.reloadable, packing=options.dsp_packing,
+                             protection=options.protection, beat_blocks=options.beat_blocks, latency=options.latency,
+                             max_steps=options.max_steps)
         except Refusal:
             return
     for each in _ranked(others, device):

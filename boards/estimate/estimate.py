@@ -136,7 +136,7 @@ def estimate(network: Network, device: Device, options: Options | None = None) -
     given = options.multipliers or _all(network, device, options)
     plans = plans_of(network, given, streams=options.streams, levels=options.levels, objective=options.objective,
                      reloadable=options.reloadable, packing=options.dsp_packing, protection=options.protection,
-                     beat_blocks=options.beat_blocks, latency=options.latency)
+                     beat_blocks=options.beat_blocks, latency=options.latency, max_steps=options.max_steps)
     return estimated(network, plans, device, options, given)
 
 

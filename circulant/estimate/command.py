@@ -113,7 +113,8 @@ def _cycles(network: Network, experiment: Experiment) -> Figures:
     hardware = experiment.hardware
     plans = plans_of(network, budget(experiment, network), streams=hardware.streams, levels=hardware.levels,
                      objective=hardware.objective, reloadable=hardware.reloadable, packing=hardware.dsp_packing,
-                     protection=hardware.protection, beat_blocks=hardware.beat_blocks, latency=latency(experiment))
+                     protection=hardware.protection, beat_blocks=hardware.beat_blocks, latency=latency(experiment),
+                     max_steps=hardware.max_steps)
     return figures(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
 
 

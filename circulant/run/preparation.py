@@ -75,7 +75,8 @@ def require_design(experiment: Experiment, data: Any) -> None:
     network = network.with_argmax() if hardware.argmax else network
     plans = plans_of(network, multipliers, streams=hardware.streams, levels=levels(experiment),
                      objective=hardware.objective, reloadable=hardware.reloadable, packing=hardware.dsp_packing,
-                     protection=hardware.protection, beat_blocks=hardware.beat_blocks, latency=latency(experiment))
+                     protection=hardware.protection, beat_blocks=hardware.beat_blocks, latency=latency(experiment),
+                     max_steps=hardware.max_steps)
     if name == "none" or experiment.quantization.budget:
         return
     made = parts(network, plans, max_steps=hardware.max_steps, reloadable=hardware.reloadable)

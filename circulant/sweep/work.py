@@ -264,7 +264,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     plans = design.plans if design else plans_of(
         network, packing=options["dsp_packing"], **{name: options[name] for name in (
             "multipliers", "streams", "levels", "objective", "reloadable", "protection", "beat_blocks",
-            "latency")})
+            "latency", "max_steps")})
     made = design.figures if design else figures(
         network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
     found = Row(multipliers=made.multipliers, cycles_per_step=made.cycles, multiplications=made.multiplications,

@@ -27,6 +27,7 @@ from circulant.hw.plan.ladders import (
     useful,
 )
 from circulant.hw.plan.layer_plan import candidates, exact
+from circulant.hw.plan.shared.directions import SLACK
 from circulant.hw.stream.join import Join, fork
 from circulant.hw.stream.pipeline import LEVELS, block, connect
 from circulant.hw.stream.reverse import Reverse
@@ -39,10 +40,6 @@ from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.refusal import Refusal
 
 __all__ = ["BidirectionalLayer"]
-
-SLACK = 2
-"""Vectors in the queue beside those of two sequences: what leaves the forward layer while the join gets under way."""
-
 
 class BidirectionalLayer(wiring.Component):
     """Sequences in, outputs of both directions side by side out; equals `sim.golden.bidirectional.Bidirectional`.

@@ -68,7 +68,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Steps that layers which share arrays repeat in a sequence that begins behind a reset and goes on.
+    """Steps that layers which share arrays repeat behind a reset, in one sequence or in some of ``max_steps``.
 
     Parameters:
         cycles: from step to step; a mean.

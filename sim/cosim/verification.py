@@ -127,7 +127,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     if vectors.inputs.ndim == 3 and not manifest.over_images:
         step = None if repeats else pace(job, outcome, least=2 * LONG)
         if step is None and (one := joined(manifest, planned(manifest, vectors, None)[0])) is not None:
-            job = job_of(manifest, (stimuli.Run("joined", (0,) if repeats else (0, 0)),), one, patience)
+            times = -(-(repeats.after + repeats.steps) // len(one.inputs[0])) if repeats else 2
+            job = job_of(manifest, (stimuli.Run("joined", (0,) * times),), one, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
             for n, (sink, port) in enumerate(zip(job.sinks, manifest.outputs, strict=True)):
                 check.require_stream_rules(sink, outcome.given(n), port)
@@ -213,12 +214,13 @@ def _unsaid(manifest: Manifest, drawn: Played) -> list[int]:
 
 def joined(manifest: Manifest, played: Played) -> Played | None:
     """One sequence of the vectors of several, which is long enough to show the pace of its steps; its outputs, of which
-    only the number is right, are not to be compared. None where the design takes none so long."""
+    only the number is right, are not to be compared; of as many steps as the design takes, where what it repeats
+    depends on them. None where the design takes none so long."""
     steps = min(2 * LONG, manifest.max_steps or 2 * LONG)
-    if steps < LONG:
-        return None
     if repeats := _repeats(manifest):
-        steps = -(-(repeats.after + repeats.steps) // manifest.streams)
+        steps = manifest.max_steps or -(-(repeats.after + repeats.steps) // manifest.streams)
+    elif steps < LONG:
+        return None
     count = steps * manifest.streams
     vectors = np.resize(np.concatenate(played.inputs), (count, manifest.input.elements))
     outputs = np.zeros((count if manifest.per_step else manifest.streams, manifest.output.elements), np.int64)

@@ -13,7 +13,16 @@ from circulant.hw.components.cell import cells_of
 from circulant.hw.plan.ladders import useful
 from circulant.hw.plan.layer_plan import element_multiplications
 from circulant.hw.plan.shared.candidates import NEARLY, Candidate, Goal, candidates, finalists, least_shared
-from circulant.hw.plan.shared.cost import RANKED, Cost, least_period, period, periods, sample_results, shared_cost
+from circulant.hw.plan.shared.cost import (
+    RANKED,
+    Cost,
+    least_period,
+    period,
+    periods,
+    sample_results,
+    sequences_cost,
+    shared_cost,
+)
 from circulant.hw.plan.shared.groups import Group, block_size
 from circulant.hw.plan.shared.layer_counters import schedule
 from circulant.hw.plan.shares import FULL, shares
@@ -72,21 +81,27 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, goal
                      map(element_multiplications, group.layers)) > budget)]  # Twice the elements do not fit, too.
         ways.append(_group_plans(group, found, budget, goal=goal))
     plans, cost = _steady((list(chain(*each)) for each in zip(*ways, strict=False)), goal,
-                          pairs=any(group.pairs for group in groups))
+                          steps=groups[0].steps if any(group.pairs for group in groups) else 0)
     return [replace(plan, cycles=cost.period, repeats=cost.repeats) for plan in plans], cost
 
 
-def _steady(ways: Iterator[list[LayerPlan]], goal: Goal, *, pairs: bool) -> tuple[list[LayerPlan], Cost]:
+def _steady(ways: Iterator[list[LayerPlan]], goal: Goal, *, steps: int) -> tuple[list[LayerPlan], Cost]:
     """The first plans whose period is the same behind each end of a sequence, if they are nearly as good as the first
-    ones; else these, with the greatest of their periods as an estimate. With both directions all is an estimate."""
+    ones; else these, with the greatest of their periods as an estimate.
+
+    Parameters:
+        steps: of each sequence, where layers have both directions: then the first plans; 0 elsewhere.
+    """
     found: list[tuple[list[LayerPlan], Cost]] = []
-    for plans in islice(ways, 1 if pairs else TRIED):
+    for plans in islice(ways, TRIED):
         arrays, elements = list(dict.fromkeys(plan.sharing for plan in plans if plan.sharing)), [
             plan.elements for plan in plans]
+        if steps:
+            return plans, sequences_cost(arrays, elements, steps=steps, results=sample_results(arrays, elements))
         cost, (_, first) = shared_cost(arrays, elements), found[0] if found else (plans, None)
         if first and not _as_good(cost, first, goal):
             continue
-        behind = set() if pairs else periods(arrays, elements)
+        behind = periods(arrays, elements)
         if cost.turn and behind == {cost.period}:
             return plans, cost
         found.append((plans, replace(cost, period=max(behind | {cost.period}), turn=0)))

@@ -1,11 +1,11 @@
 """The exact cost of layers on arrays, in Python: all their counters, cycle by cycle.
 
 A layer may have an array to itself; or several share one, and who issues depends on what the others do. Held to the
-simulated hardware by its tests. A play for a period ends when the whole state repeats, see `period`. The two directions
-of a bidirectional layer on a shared array are played as if both went forward: an estimate, as the cycles by which they
-are apart depend on the length of sequences.
+simulated hardware by its tests. A play for a period ends when the whole state repeats, see `period`. Arrays for both
+directions of a bidirectional layer are found as if no sequence ended; what is chosen is played for sequences of one
+length, on which the cycles depend by which its directions are apart.
 """
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import inf
@@ -19,7 +19,8 @@ from circulant.hw.plan.shared.play import Array, Play, working
 from circulant.hw.plan.shared.replay import Replay
 
 __all__ = ["RANKED", "Cost", "arriving_results", "end_latency", "least_period", "loop_latency", "period", "periods",
-           "results_together", "sample_issues", "sample_results", "shared_cost", "steady_step", "taken_steps"]
+           "results_together", "sample_issues", "sample_results", "sequences_cost", "settled", "shared_cost",
+           "steady_step", "taken_steps"]
 
 LEAST_STEPS, RANKED, MOST = 12, 1 << 16, 1 << 20
 """Steps that are played for a period at the least; cycles at the most of a candidate, and of what is chosen."""
@@ -32,6 +33,13 @@ LATER = 16
 
 CLOSED, LOOPED = 3, 64
 """Samples that are played in a closed loop; those without a pause, at the most."""
+
+STARTS = 1, 0, 2, 300
+"""Cycles behind a reset in which the first block comes: in cosimulation, and others. Products that need no input come
+before, and layers may settle in several orders."""
+
+PLAYED = 1 << 17
+"""Cycles that are played at the most of sequences one behind the other."""
 
 IDLE = 8
 """Cycles behind a reset in which a layer that waits for its input has come to a rest."""
@@ -177,9 +185,49 @@ def taken_steps(groups: Sequence[Sharing], elements: Sequence[int],
     Parameters:
         lasts: the steps that end sequences; None where none ends.
     """
-    play = Play(groups, elements, closed=lasts is not None, lasts=lasts)
-    while True:
-        yield play.taken(), play.state()
+    return Play(groups, elements, closed=lasts is not None, lasts=lasts).taken_steps()
+
+
+def sequences_cost(groups: Sequence[Sharing], elements: Sequence[int], *, steps: int,
+                   results: tuple[int, ...]) -> Cost:
+    """The cost where sequences of so many steps follow each other; of samples it has the ``results`` that are given."""
+    def start(cycles: int) -> Iterator[tuple[int, Hashable]]:
+        play = Play(groups, elements, closed=True, steps=steps)
+        for _ in range(cycles):
+            play.step(False)
+        return play.taken_steps()
+
+    cycles, taken, repeats = settled(map(start, STARTS), most=PLAYED)
+    return Cost(cycles, taken, repeats[1] if repeats else 0, results)
+
+
+def settled(plays: Iterable[Iterable[tuple[int, Hashable]]], *, most: int) -> tuple[
+        float, tuple[int, ...], tuple[int, int] | None]:
+    """The period to which all plays come; the steps of the first one, see `Cost`, and those before all repeats and
+    those that do. None where plays come to several periods, of which it is the greatest, or a play to none.
+
+    Parameters:
+        plays: of each the cycle behind each step, and the state then.
+        most: cycles that are played at the most.
+    """
+    periods, repeats = dict[Hashable, float](), (0, 0)
+    steps: tuple[int, ...] = ()
+    for n, play in enumerate(plays):
+        seen, taken = dict[Hashable, int](), list[int]()
+        for cycle, state in play:
+            turn = len(taken) - seen.setdefault(state, len(taken))
+            taken.append(cycle)
+            if turn or state in periods:
+                break
+            if cycle > most:
+                half = len(taken) // 2
+                return (taken[-1] - taken[-1 - half]) / max(1, half), steps, None
+        if state not in periods:
+            cycles = taken[-1] - taken[-1 - turn]
+            periods |= dict.fromkeys(seen, cycles / turn if cycles % turn else cycles // turn)
+        if not n:
+            steps, repeats = tuple(after - before for before, after in pairwise(taken)), (len(taken) - turn, turn)
+    return max(periods.values()), steps, repeats if len(set(periods.values())) == 1 else None
 
 
 def sample_results(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[int, ...]:

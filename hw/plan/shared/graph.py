@@ -8,6 +8,7 @@ from dataclasses import replace
 from circulant.hw.array.plans import LayerPlan, Plan, Simple, sharings, wanted
 from circulant.hw.plan.dataflow import depths
 from circulant.hw.plan.shared.controls import Control, control
+from circulant.hw.plan.shared.cost import STARTS, settled
 from circulant.hw.plan.shared.layer_counters import SharedLayer
 from circulant.hw.plan.shared.links import Direct, Link, link
 from circulant.hw.plan.shared.play import Array
@@ -18,10 +19,6 @@ __all__ = ["GraphPlay", "exact_plans"]
 
 MOST, ROUNDS = 1 << 15, 4
 """Cycles that are played for a period at the most; and how often, as queues are as deep as the period asks for."""
-
-STARTS = 1, 0, 2, 300
-"""Cycles behind a reset in which the first block comes: in cosimulation, and others. Older taps are multiplied before,
-and layers may settle in several orders."""
 
 
 def exact_plans(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> list[Plan]:
@@ -43,34 +40,14 @@ def exact_plans(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[
     for _ in range(ROUNDS):
         before = queues()
         try:
-            cycles, repeats = _period([GraphPlay(network, made, blocks, before, start=start) for start in STARTS])
+            plays = [GraphPlay(network, made, blocks, before, start=start) for start in STARTS]
         except ValueError:
             return made
+        cycles, _, repeats = settled((play.taken_steps() for play in plays), most=MOST)
         made = others(cycles, repeats)
         if queues() == before:
             return made
     return others(cycles, None)
-
-
-def _period(plays: Sequence["GraphPlay"]) -> tuple[float, tuple[int, int] | None]:
-    """The period, and the steps of the first play before all repeats and those that do; None where there is none that
-    all plays come to."""
-    periods, repeats = dict[Hashable, float](), (0, 0)
-    for n, play in enumerate(plays):
-        seen, taken = dict[Hashable, int](), list[int]()
-        for cycle, state in play.taken_steps():
-            turn = len(taken) - seen.setdefault(state, len(taken))
-            taken.append(cycle)
-            if turn or state in periods:
-                break
-            if cycle > MOST:
-                half = len(taken) // 2
-                return (taken[-1] - taken[-1 - half]) / max(1, half), None
-        if state not in periods:
-            cycles = taken[-1] - taken[-1 - turn]
-            periods |= dict.fromkeys(seen, cycles / turn if cycles % turn else cycles // turn)
-        repeats = repeats if n else (len(taken) - turn, turn)
-    return max(periods.values()), repeats if len(set(periods.values())) == 1 else None
 
 
 class _Engine:

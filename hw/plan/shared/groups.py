@@ -11,16 +11,24 @@ from circulant.sim.golden.stages import Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import leaves, within
 
-__all__ = ["Group", "block_size", "paired", "shareable"]
+__all__ = ["STEPS", "Group", "block_size", "paired", "shareable"]
+
+STEPS = 128
+"""Steps of a sequence at the most, where nobody says."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Layers that can share an array; for ``pairs`` and ``streams`` see `circulant.hw.array.plans.Sharing`."""
+    """Layers that can share an array; for ``pairs`` and ``streams`` see `circulant.hw.array.plans.Sharing`.
+
+    Parameters:
+        steps: of a sequence at the most, where layers have both directions.
+    """
 
     layers: tuple[Simple, ...]
     pairs: tuple[int, ...] = ()
     streams: int = 1
+    steps: int = STEPS
 
     @property
     def k(self) -> int:
@@ -28,7 +36,7 @@ class Group:
         return block_size(self.layers[0])
 
 
-def shareable(network: Network, streams: int) -> tuple[Group, ...]:
+def shareable(network: Network, streams: int, steps: int = STEPS) -> tuple[Group, ...]:
     """The layers of a network that can share arrays: groups of those that follow each other and have one block size and
     one number of twiddle bits; the two directions of a bidirectional one follow each other, too.
 
@@ -56,7 +64,7 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
             raise Refusal(f"{why} the matrices of layer {layer.name!r} have different numbers of twiddle bits")
     forward = {id(within(layer)[0]) for layer in network.stages if layer.kind == "bidirectional"}
     found = [tuple(group) for _, group in groupby(simple, lambda layer: (block_size(layer), _twiddle_bits(layer)))]
-    return tuple(Group(group, tuple(n for n, layer in enumerate(group) if id(layer) in forward), streams)
+    return tuple(Group(group, tuple(n for n, layer in enumerate(group) if id(layer) in forward), streams, steps)
                  for group in found)
 
 

@@ -14,15 +14,18 @@ __all__ = ["Array", "Play", "working"]
 SETTLED = 3
 """Cycles without an event behind which a layer does the same again: as many as a change takes to come to commands."""
 
+FOREVER = 1 << 62
+"""Steps that never come."""
+
 STILL = 64
 """Cycles, and those of a drain, in which nothing moves before a sample that waits comes."""
 
 
-def _paired(sharing: Sharing, layers: Sequence[SharedLayer]) -> Iterator[SharedLayer | SharedPair]:
+def _paired(sharing: Sharing, layers: Sequence[SharedLayer], steps: int) -> Iterator[SharedLayer | SharedPair]:
     """The layers, those of two directions side by side."""
     for n, layer in enumerate(layers):
         if n in sharing.pairs:
-            yield SharedPair(layer, layers[n + 1])
+            yield SharedPair(layer, layers[n + 1], steps=steps, returns=getattr(sharing.layers[n], "returns", ""))
         elif n - 1 not in sharing.pairs:
             yield layer
 
@@ -44,6 +47,7 @@ class Play:
         lasts: the steps that end sequences; then of a layer that gives its last state the results of these leave. None
             where no sequence ends.
         issues: takes (cycle, layer, command) of each cycle in which the array works.
+        steps: of each sequence, where layers have both directions; then results all leave. 0 where none ends.
 
     Members:
         layers: in their order.
@@ -53,7 +57,9 @@ class Play:
     """
 
     def __init__(self, groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
-                 lasts: Container[int] | None = None, issues: list[tuple[int, int, int]] | None = None) -> None:
+                 lasts: Container[int] | None = None, issues: list[tuple[int, int, int]] | None = None,
+                 steps: int = 0) -> None:
+        closed, lasts = closed or steps > 0, range(steps - 1, FOREVER, steps) if steps else lasts
         served = [(layer, program, each) for each in groups
                   for layer, program in zip(each.layers, each.programs, strict=True)]
         served = served if closed else served[:working(groups)]
@@ -63,14 +69,17 @@ class Play:
             for (layer, program, each), count in zip(served, elements, strict=False)]
         members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]
         self._arrays = [(Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
-        self._chain = chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
+        self._chain = chain = [each for own, found in zip(groups, members, strict=True)
+                               for each in _paired(own, found, steps)]
+        self._pairs, self._steps = [each for each in chain if isinstance(each, SharedPair)], steps
+        self._stepping = single[:working(groups)] if steps else []
         for layer, (golden, _, _) in zip(single[:working(groups)], served, strict=False):
             layer.only_last = (not closed or lasts is not None) and getattr(golden, "returns", "") == "last"
         links = [Direct(), *(link(before.outputs, before.gives, behind.k) for before, behind in pairwise(chain)),
                  Direct()]
         self._joints = list(zip([None, *chain], links, [*chain, None], strict=True))
         self._issues, self.cycle, self._came, self._granted = issues, 0, False, list[SharedLayer]()
-        self._simple = all(isinstance(each, SharedLayer) for each in chain) and issues is None
+        self._simple = not self._pairs and issues is None
         self.takes, self.gives = chain[0].x_blocks, chain[-1].blocks
         self.quiet = sum(program.cycles * program.shape.fold for _, program, _ in served) + 300
         self.still = STILL + max(array.slots for array, _ in self._arrays)
@@ -84,7 +93,8 @@ class Play:
         """All that what follows depends on: two moments with equal ones are followed by the same."""
         return (*(each.state() for each in self.layers), *(array.state() for array, _ in self._arrays),
                 *(between.state() for _, between, _ in self._joints),
-                *(each.state() for each in self._chain if isinstance(each, SharedPair)))
+                *(each.state() for each in self._pairs),
+                *((each.marked % self._steps, each.done % self._steps) for each in self._stepping))
 
     def taken(self) -> int:
         """The cycle behind that in which the next step is taken, with its blocks always there."""
@@ -93,6 +103,11 @@ class Play:
             self.skip(True)
             left -= self.step(True)[0]
         return self.cycle
+
+    def taken_steps(self) -> Iterator[tuple[int, Hashable]]:
+        """The cycle behind each step that the first layer takes, without end, and the state then."""
+        while True:
+            yield self.taken(), self.state()
 
     def skip(self, came: bool, most: float = inf) -> int:
         """The cycles, at the most so many, that are as the last one was, gone through at once; all but one."""
@@ -118,12 +133,16 @@ class Play:
     def step(self, came: bool) -> tuple[bool, bool]:
         """A cycle: whether the first layer takes a block, if one ``came``, and whether one of the result leaves."""
         for before, between, behind in self._joints:
-            leaves, accepts = between.step(came if before is None else before.offers,
-                                           True if behind is None else behind.takes)
+            offers = came if before is None else before.offers
+            if isinstance(behind, SharedPair):
+                behind.shown = between.shown(offers)
+            leaves, accepts = between.step(offers, True if behind is None else behind.takes)
             if before is not None:
                 before.leaves = leaves
             if behind is not None:
                 behind.accepts = accepts
+        for pair in self._pairs:
+            pair.move()
         self._came = came
         self._granted.clear()
         for array, found in self._arrays:

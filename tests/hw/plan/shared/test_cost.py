@@ -16,6 +16,7 @@ from circulant.hw.plan.shared.cost import (
     period,
     periods,
     sample_results,
+    settled,
     shared_cost,
     taken_steps,
 )
@@ -137,9 +138,17 @@ def test_the_planned_period_is_that_of_each_sequence_and_not_of_the_first_alone(
     other = replace(plans[0].sharing, in_turn=False)
     assert periods([other], [each.elements for each in plans]) == {45, 50}
     assert period([other], [each.elements for each in plans])[0] == 45, "behind a reset"
-    _, cost = _steady(iter([[replace(each, sharing=other) for each in plans]]), "latency", pairs=False)
+    _, cost = _steady(iter([[replace(each, sharing=other) for each in plans]]), "latency", steps=0)
     assert (cost.period, cost.repeats) == (50, None), "where no way has always the same, the greatest is an estimate"
     assert paces(network, [replace(each, sharing=other) for each in plans], [40] * 4, over=8) == [45, 50, 45, 50]
+
+
+def test_a_period_that_varies_with_the_start_is_an_estimate_the_greatest():
+    two, three = ((1, "a"), (3, "b"), (5, "b")), ((2, "c"), (5, "c"))
+    assert settled([two], most=9) == (2, (2, 2), (2, 1))
+    assert settled([two, three], most=9) == (3, (2, 2), None)
+    assert settled([two, ((9, "d"), (11, "b"))], most=9) == (2, (2, 2), (2, 1))
+    assert settled([((1, "a"), (3, "b"), (6, "a"), (9, "b"))], most=9) == (2.5, (2, 3), (1, 2))
 
 
 @pytest.mark.soak

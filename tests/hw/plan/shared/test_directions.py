@@ -1,29 +1,44 @@
-"""Both directions on one array: golden, and the estimate of their cycles."""
+"""Both directions on one array: exact, and in the planned cycles, for sequences as long as the memories allow."""
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from circulant.hw.design import generate
 from circulant.hw.planner import plan
-from circulant.hw.top import Top
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.verification import verify
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from tests.hw import drawn_layers as layers
-from tests.hw.plan.shared.drawn_stacks import play
-
-STEPS = 12
 
 
-@pytest.mark.soak
-def test_steps_in_the_middle_of_sequences_take_at_most_the_planned_cycles():
-    """Outputs of 7 values each, whose last block begins behind all blocks of both. The directions are some cycles
-    apart, which the plan does not know: its cycles are an estimate, here 42 for 40."""
-    both = Bidirectional("both", *(replace(layers.gru(seed, k=4, inputs=8, hidden=7), name=f"both.{way}")
-                                   for seed, way in ((1, "forward"), (2, "backward"))))
-    network = Network.chain("both", 8, True, (both,))
-    (pair,) = plan(network, 40, objective="area")
-    x = np.random.default_rng(0).integers(-20000, 20000, (4, STEPS, 8))
-    found, came, _ = play(network, Top(network, [pair], max_steps=STEPS), x.reshape(-1, 8), ends=STEPS)
-    assert (found.reshape(4, STEPS, -1) == network.run_integers(x)).all()
-    steps = np.diff(came[2 * STEPS:]).tolist()
-    assert 0.95 * pair.cycles <= np.median(steps) <= pair.cycles
+def network(returns="sequence"):
+    """Outputs of 7 values each, whose last block begins behind all blocks of both."""
+    both = Bidirectional("both", *(replace(layers.gru(seed, k=4, inputs=8, hidden=7, returns=returns),
+                                           name=f"both.{way}") for seed, way in ((1, "forward"), (2, "backward"))))
+    return Network.chain("both", 8, True, (both,))
+
+
+@pytest.mark.parametrize(("steps", "returns", "period"), [
+    (3, "sequence", 88 / 3), (5, "sequence", 33.6), (5, "last", 33.6)])
+def test_sequences_one_behind_the_other_take_the_planned_cycles(tmp_path, steps, returns, period):
+    made = network(returns)
+    folder = generate(made, multipliers=40, objective="area", max_steps=steps).write(tmp_path / "design")
+    planned, x = Manifest.load(folder).repeats, np.random.default_rng(0).normal(0, 1, (6, steps, 8))
+    seen = verify(folder, made.vectors(x), stalls=False)
+    assert planned.steps % steps == 0
+    assert (seen.mismatches, seen.cycles_per_step) == (0, planned.cycles)
+    assert planned.cycles == pytest.approx(period, abs=0.01)
+
+
+def test_the_period_is_that_of_the_length_of_sequences():
+    short, long, usual = (plan(network(), 40, objective="area", **asked)[0] for asked in (
+        {"max_steps": 12}, {"max_steps": 128}, {}))
+    assert (short.cycles, long.cycles, usual.cycles) == (pytest.approx(448 / 12), 39.75, 39.75)
+    assert short.forward.shape == long.forward.shape
+
+
+def test_where_starts_lead_to_several_periods_the_greatest_is_an_estimate():
+    (pair,) = plan(network(), 40, objective="area", max_steps=1)
+    assert (pair.forward.repeats, pair.forward.estimated) == (None, True)

@@ -98,17 +98,6 @@ def test_a_period_is_exact_and_no_shorter_than_its_estimate(name):
     assert manifest["repeats"] == {"after": after, "steps": turn}
 
 
-def test_a_period_that_varies_with_the_start_is_an_estimate_the_greatest():
-    class Fake:
-        def __init__(self, *steps):
-            self.taken_steps = lambda: iter(steps)
-
-    two, three = Fake((1, "a"), (3, "b"), (5, "b")), Fake((2, "c"), (5, "c"))
-    assert graph._period([two]) == (2, (2, 1)) and graph._period([two, three]) == (3, None)
-    assert graph._period([two, Fake((9, "d"), (11, "b"))]) == (2, (2, 1))
-    assert graph._period([Fake((1, "a"), (3, "b"), (6, "a"), (9, "b"))]) == (2.5, (1, 2))
-
-
 def test_where_nothing_repeats_or_a_kind_is_unknown_the_period_is_an_estimate(monkeypatch):
     found, plans = family("tcn")
     sizes = Sizes(found)(plans)
