@@ -85,14 +85,12 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
 
 
 def of_design(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int, timed: bool = True,
-              simulator: str | None = None, note: Callable[[str], None], mhz: float = 0.0) -> Document:
-    """The figures of a design in a library at a clock, else at that of the library: those of an earlier call where
-    nothing has changed since."""
+              simulator: str | None = None, note: Callable[[str], None]) -> Document:
+    """The figures of a design in a library: those of an earlier call where nothing has changed since."""
     found, entry = library((each,))
-    mhz = mhz or entry.mhz
     macros = model(found.gate_area, found.voltage)
     played = "".join(np.asarray(x).tobytes().hex() for x in vectors.first(samples).inputs) if samples else ""
-    wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, mhz), macros),
+    wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, entry.mhz), macros),
                                         entry.spared, timed, played]).encode()).hexdigest()
     file = out / "measured.json"
     if file.is_file() and (before := json.loads(file.read_text()))["key"] == wanted:
@@ -100,7 +98,7 @@ def of_design(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: 
     if not simulator and (shipped := _shipped(wanted)):
         return shipped
     try:
-        figures = asic(folder, out, found, entry, mhz=mhz, timed=timed, vectors=vectors if samples else None,
+        figures = asic(folder, out, found, entry, mhz=entry.mhz, timed=timed, vectors=vectors if samples else None,
                        samples=samples, macros=macros).as_json()
     except TimingMissed as missed:
         note(str(missed))

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from benchmarks import asic, blocks, boards, estimate, logic, synthesis
+from benchmarks import asic, boards, estimate, logic, synthesis
 from benchmarks.commands.group import as_json, main, note, show
 from circulant.boards.asic.cells.catalogue import known
 from circulant.boards.asic.simulation import SIMULATORS
@@ -90,27 +90,3 @@ def _boards(path: str | None, names: tuple[str, ...], runs: str | None) -> None:
 def _asic(path: str | None, names: tuple[str, ...], libraries: tuple[str, ...], **options: Any) -> None:
     """Designs as standard cells of three libraries: area, clock, energy of an inference."""
     show(asic.measure(names, libraries, **options, note=note), path)
-
-
-@main.command("blocks", epilog="Example: python -m benchmarks blocks --json docs/measured/blocks.json")
-@click.option("--network", "names", multiple=True, type=click.Choice(blocks.NETWORKS), default=blocks.NETWORKS,
-              show_default=True, help="May be repeated.")
-@click.option("--size", "sizes", multiple=True, type=click.IntRange(1), default=blocks.SIZES, show_default=True,
-              help="Block size; may be repeated.")
-@click.option("--same", "sames", multiple=True, type=click.Choice(blocks.SAMES), default=blocks.SAMES,
-              show_default=True, help="What the sizes have in common; may be repeated.")
-@click.option("--library", default="sky130hd", show_default=True, type=click.Choice(list(known())))
-@click.option("--runs", default="runs/blocks", show_default=True, type=click.Path(path_type=Path),
-              help="Folder of run folders; what is missing is trained.")
-@click.option("--below", default="build/blocks", show_default=True, type=click.Path(path_type=Path),
-              help="Folder of netlists and of earlier measurements, from which a call goes on.")
-@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Also draw them.")
-@as_json
-def _blocks(path: str | None, names: tuple[str, ...], sizes: tuple[int, ...], sames: tuple[str, ...], *,
-            picture: Path | None, **options: Any) -> None:
-    """GRUs with blocks of 1 to 16 as standard cells, with the same multipliers and with the same period: area, energy
-    of an inference, accuracy."""
-    figures = blocks.measure(names, sizes, sames, **options, note=note)
-    show(dict(figures), path)
-    if picture:
-        picture.write_bytes(blocks.picture(figures))

@@ -81,3 +81,13 @@ def test_figures_have_the_form_that_is_documented(name):
         assert min(found["fmax_mhz"], found["cells"], found["area_um2"]["logic"], found["energy_nj"]["clock"]) > 0
         assert sum(found["energy_nj"].values()) == pytest.approx(found["energy_nj_total"], rel=1e-4)
         assert (found["activity"]["words"], found["activity"]["mismatches"]) == (20, 0)
+
+
+def test_the_page_has_the_kept_figures_of_block_sizes():
+    docs = MEASURED.parents[1]
+    page = (docs / "asic.md").read_text()
+    for row in json.loads((docs / "measured/blocks.json").read_text())["rows"]:
+        shape = f"| {row['block_size']} | {row['multipliers']} × {row['cycles']:g} |"
+        lines = [line for line in page.splitlines() if line.startswith(shape)]
+        assert any(f" | {row['energy_nj_total']:,.0f} nJ | " in line for line in lines), shape
+        assert f" | {row['multiplications']:,.0f} | " in page and row["activity"]["mismatches"] == 0
