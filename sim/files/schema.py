@@ -240,13 +240,9 @@ def differing(was: Any, now: Any, where: str = "") -> Iterator[tuple[str, Any, A
     """The places at which two documents differ, with both values; None stands for what is missing."""
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         for key in dict.fromkeys((*was, *now)):
-            yield from differing(was.get(key), now.get(key), _member(where, key))
+            yield from differing(was.get(key), now.get(key), f"{where}.{key}" if where else str(key))
     elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         for n, pair in enumerate(zip(was, now, strict=True)):
             yield from differing(*pair, f"{where}[{n}]")
     elif type(was) is not type(now) or was != now:
         yield where, was, now
-
-
-def _member(where: str, name: object) -> str:
-    return f"{where}.{name}" if where else str(name)

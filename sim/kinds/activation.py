@@ -34,6 +34,7 @@ class Activation(SameSize, GoldenLayer):
     table: Pwl
 
     kind = "activation"
+    searched = ("output_bits",)
     stepwise = True
     tables = ("y",)
 
@@ -97,11 +98,6 @@ def _(rule: Activation, layer: FloatActivation) -> Activation:
         raise Refusal(f"Layer {layer.name!r} must have the activation {due[0]}{due[1] or ''} of the other network, not "
                       f"{found[0]}{found[1] or ''}; quantize it with formats of its own")
     return replace(rule, name=layer.name)
-
-
-@bases.bitwidth_fields.register
-def _(layer: Activation) -> list[str]:
-    return ["output_bits"]
 
 
 @bases.layer_worst_cases.register

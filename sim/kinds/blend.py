@@ -49,6 +49,8 @@ class Blend(_Shape, Scan):
     input_formats: tuple[Format, Format]
     output_format: Format
 
+    searched = ("state_bits",)
+
     def __post_init__(self) -> None:
         gate, given = self.input_formats
         apart = 1 + max(form.width + shift for form, shift in zip(
@@ -93,11 +95,6 @@ def _(layer: FloatBlend, input: tuple[Format, Format], peaks: Peaks, bits: Width
 
 
 bases.quantize_layer_like.register(Blend, same_formats)
-
-
-@bases.bitwidth_fields.register
-def _(layer: Blend) -> list[str]:
-    return ["state_bits"]
 
 
 @bases.layer_worst_cases.register

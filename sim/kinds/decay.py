@@ -37,6 +37,9 @@ class Decay(Scan, OverSequences):
     input_format: Format
     output_format: Format
 
+    searched = ("weight_bits", "state_bits")
+    vector = "factors"
+
     kind = "decay"
     terms = 1
     """Products that are summed up for a value, each with a factor of its own for each value."""
@@ -121,19 +124,9 @@ def _(rule: Decay, layer: FloatDecay) -> Decay:
     return replace(rule, name=layer.name, factors=rule.factor.quantize(layer.factors))
 
 
-@bases.bitwidth_fields.register
-def _(layer: Decay) -> list[str]:
-    return ["weight_bits", "state_bits"]
-
-
 @bases.layer_bits.register
 def _(layer: Decay) -> int:
     return layer.inputs * layer.factor.width
-
-
-@bases.factors.register
-def _(layer: Decay) -> dict[str, Format]:
-    return {f"{layer.name}.factors": layer.factor}
 
 
 @bases.layer_worst_cases.register

@@ -56,6 +56,9 @@ class Depthwise(_Shape, GoldenLayer):
     output_format: Format
     relu: bool = False
 
+    searched = ("weight_bits", "output_bits")
+    vector = "weights"
+
     def __post_init__(self) -> None:
         for field, values, form, shape in (
                 ("weights", self.weights, self.factor, (self.window.positions, self.inputs)),
@@ -129,19 +132,9 @@ def _(rule: Depthwise, layer: FloatDepthwise) -> Depthwise:
                    bias=rule.output_format.quantize(layer.bias))
 
 
-@bases.bitwidth_fields.register
-def _(layer: Depthwise) -> list[str]:
-    return ["weight_bits", "output_bits"]
-
-
 @bases.layer_bits.register
 def _(layer: Depthwise) -> int:
     return layer.weights.size * layer.factor.width
-
-
-@bases.factors.register
-def _(layer: Depthwise) -> dict[str, Format]:
-    return {f"{layer.name}.weights": layer.factor}
 
 
 @bases.layer_worst_cases.register

@@ -18,7 +18,7 @@ from circulant.sim.passes.rules import FORMAT, JOINED
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.layer import Join, SameSize
 
-__all__ = ["PAIR", "SEVERAL", "Elementwise", "FloatElementwise", "Places", "quantized"]
+__all__ = ["PAIR", "SEVERAL", "Elementwise", "FloatElementwise", "Places"]
 
 SEVERAL: dict[str, Rule] = {"relu": Flag(), **JOINED}
 """The members of an entry with two sources or more."""
@@ -122,6 +122,9 @@ class Elementwise(Places, GoldenLayer):
 class FloatElementwise(Places, FloatLayer):
     """y = f(x_0, x_1, …), or max(0, …), of vectors, steps or images alike.
 
+    Members:
+        golden: the class in integers.
+
     Parameters:
         count: of the x_i.
 
@@ -129,6 +132,7 @@ class FloatElementwise(Places, FloatLayer):
         Refusal: when it has more sources than its kind takes.
     """
 
+    golden: ClassVar[type[Elementwise]]
     name: str
     inputs: int
     count: int = 2
@@ -148,9 +152,9 @@ class FloatElementwise(Places, FloatLayer):
         return y
 
 
-def quantized(kind: type[Elementwise], layer: FloatElementwise, input: tuple[Format, ...], peaks: Peaks,
-              bits: Widths) -> Elementwise:
-    """The golden layer of a kind for sources of these formats."""
+@bases.quantize_layer.register
+def _(layer: FloatElementwise, input: tuple[Format, ...], peaks: Peaks, bits: Widths) -> Elementwise:
+    kind = layer.golden
     if kind.chooses and len(set(input)) == 1:
         return kind(layer.name, layer.inputs, input, input[0], layer.relu)
     output = peaks.fit(bits.value, f"{layer.name}.y")

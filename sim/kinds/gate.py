@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from circulant.sim.arith.fixed import Format, Integers, Reals
+from circulant.sim.arith.fixed import Integers, Reals
 from circulant.sim.arith.trace import Recorder
-from circulant.sim.kinds.elementwise import PAIR, Elementwise, quantized
+from circulant.sim.kinds.elementwise import PAIR
 from circulant.sim.kinds.product import FloatProduct, Product
 from circulant.sim.passes import bases
 from circulant.sim.passes.errors import between, ends
-from circulant.sim.passes.formats import Peaks, Widths
 from circulant.sim.passes.layer import Kind
 from circulant.sim.passes.products import Tap, ignore
 from circulant.sim.shape.layer import Held
@@ -43,14 +42,11 @@ class Gate(_Shape, Product):
 class FloatGate(_Shape, FloatProduct):
     """y_t = x_t · v, or max(0, …): the first source gives the x_t, the second v."""
 
+    golden = Gate
+
     def __call__(self, values: Sequence[Reals], tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
         y = super().__call__(_held(values), tap)
         return y if lengths is None else np.where(valid(lengths, y.shape[1])[..., None], y, 0.0)
-
-
-@bases.quantize_layer.register
-def _(layer: FloatGate, input: tuple[Format, ...], peaks: Peaks, bits: Widths) -> Elementwise:
-    return quantized(Gate, layer, input, peaks, bits)
 
 
 @bases.propagate.register

@@ -75,6 +75,9 @@ class Norm(_Shape, GoldenLayer):
     input_format: Format
     output_format: Format
 
+    searched = ("weight_bits", "output_bits")
+    vector = "gain"
+
     def __post_init__(self) -> None:
         self._check_mode()
         for field, values, form in (("gain", self.gain, self.factor), ("shift", self.shift, self.output_format)):
@@ -187,19 +190,9 @@ def _(rule: Norm, layer: FloatNorm) -> Norm:
                    shift=rule.output_format.quantize(layer.shift), epsilon=_epsilon(layer, rule.input_format))
 
 
-@bases.bitwidth_fields.register
-def _(layer: Norm) -> list[str]:
-    return ["weight_bits", "output_bits"]
-
-
 @bases.layer_bits.register
 def _(layer: Norm) -> int:
     return layer.inputs * layer.factor.width
-
-
-@bases.factors.register
-def _(layer: Norm) -> dict[str, Format]:
-    return {f"{layer.name}.gain": layer.factor}
 
 
 @bases.layer_worst_cases.register

@@ -43,6 +43,7 @@ class Scale(SameSize, GoldenLayer):
 
     kind = "scale"
     stepwise = True
+    searched = ("weight_bits", "output_bits")
 
     def __post_init__(self) -> None:
         for field, values, form in (("scale", self.scale, self.factor), ("shift", self.shift, self.output_format)):
@@ -105,11 +106,6 @@ def _(rule: Scale, layer: FloatScale) -> Scale:
     check_fit(layer.name, [("factors", rule.factor, layer.scale), ("shifts", rule.output_format, layer.shift)])
     return replace(rule, name=layer.name, scale=rule.factor.quantize(layer.scale),
                    shift=rule.output_format.quantize(layer.shift))
-
-
-@bases.bitwidth_fields.register
-def _(layer: Scale) -> list[str]:
-    return ["weight_bits", "output_bits"]
 
 
 @bases.layer_bits.register

@@ -70,10 +70,9 @@ def _(layer: GoldenLayer) -> dict[str, Product]:
             if not role.startswith("candidate_")}
 
 
-@singledispatch
 def factors(layer: Any) -> dict[str, Format]:
     """By path the formats of vectors of weights, one for each value; none of most layers."""
-    return {}
+    return {f"{layer.name}.{layer.vector}": layer.factor} if layer.vector else {}
 
 
 @singledispatch
@@ -84,7 +83,7 @@ def bitwidth_fields(layer: Any) -> list[str]:
 
 @bitwidth_fields.register
 def _(layer: GoldenLayer) -> list[str]:
-    return []
+    return list(layer.searched)
 
 
 @singledispatch

@@ -25,10 +25,14 @@ class GoldenLayer(Layer):
         products: its matrices by role.
         relu: whether what is below zero becomes zero at its end.
         tables: tensors that are values of tables, which may stand at the ends of their formats.
+        searched: kinds of bit widths that a search picks; see `circulant.sim.passes.bases.bitwidth_fields`.
+        vector: its array of weights, one for each value, of the format ``factor``; empty for none.
     """
 
     relu: bool = False
     tables: ClassVar[tuple[str, ...]] = ()
+    searched: ClassVar[tuple[str, ...]] = ()
+    vector: ClassVar[str] = ""
 
     if TYPE_CHECKING:  # Fields of some kinds, which would take properties here for their defaults.
         @property
