@@ -91,7 +91,7 @@ def of_design(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: 
     macros = model(found.gate_area, found.voltage)
     played = "".join(np.asarray(x).tobytes().hex() for x in vectors.first(samples).inputs) if samples else ""
     wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, entry.mhz), macros),
-                                        entry.spared, timed, played]).encode()).hexdigest()
+                                        timed, played]).encode()).hexdigest()
     file = out / "measured.json"
     if file.is_file() and (before := json.loads(file.read_text()))["key"] == wanted:
         return _simulated(file, before, out, vectors, samples=samples, simulator=simulator)

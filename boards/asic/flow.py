@@ -14,7 +14,6 @@ from circulant.boards.asic.cells.catalogue import Known
 from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.handover import handover
-from circulant.boards.asic.inversions import spare_inverters, spare_ties
 from circulant.boards.asic.macros import Macro, Model
 from circulant.boards.asic.mapping import Settings, lean, mapped, program
 from circulant.boards.asic.memories import Memory, separate
@@ -25,6 +24,7 @@ from circulant.boards.asic.scan import stitch
 from circulant.boards.asic.simulation import able, simulated
 from circulant.boards.asic.source import cells as cells_of
 from circulant.boards.asic.source import circuit
+from circulant.boards.asic.ties import spare_ties
 from circulant.boards.asic.timing.analysis import Analysis, Timing, found
 from circulant.boards.asic.timing.closure import closed
 from circulant.boards.flow import Show, silent
@@ -40,7 +40,7 @@ __all__ = ["METHOD", "Asic", "asic", "key", "lines", "settings"]
 
 KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
 
-METHOD = 5
+METHOD = 6
 """Raised whenever the same design gets other figures: what was kept under another one is made anew."""
 
 
@@ -191,9 +191,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     chosen = settings(known, mhz, gating=gating, scan=scan)
     netlist, memories = _mapped(folder, described, work, library=library, chosen=chosen, macros=macros, show=show)
     show("buffering", 0, 0)
-    if known.spared:
-        spare_inverters(netlist, library)
-        spare_ties(netlist, library)
+    spare_ties(netlist, library)
     buffer(netlist, library)
     strengthen(netlist, library)
     chain = stitch(netlist, library) if scan else 0

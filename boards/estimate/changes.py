@@ -1,6 +1,6 @@
 """The smallest changes that make a network fit a device: each is planned anew before it is told."""
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,7 +147,7 @@ def _device(network: Network, device: Device, options: Options) -> Iterator[Chan
                              max_steps=options.max_steps)
         except Refusal:
             return
-    for each in _ranked(others, device):
+    for each in sorted(others, key=lambda each: (each.family != device.family, each.luts)):
         try:
             found = (estimated(network, plans, each, options, options.multipliers) if plans is not None
                      else estimate(network, each, options))
@@ -156,7 +156,3 @@ def _device(network: Network, device: Device, options: Options) -> Iterator[Chan
         if found.fits and not found.doubts:
             yield Change("board.device", device.name, each.name, abs(math.log2(each.luts / device.luts)), found)
             return
-
-
-def _ranked(given: Iterable[Device], device: Device) -> list[Device]:
-    return sorted(given, key=lambda each: (each.family != device.family, each.luts))

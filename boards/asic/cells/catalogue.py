@@ -27,7 +27,6 @@ class Known:
         fast_sums: sums behind memories are mapped for their own speed: they are 3 % of the area more.
         buffered: ABC buffers and sizes a whole design; else its products alone.
         layer, supplies: a metal for pins of macros, and the names of power and ground.
-        spared: inverters that inverse outputs of flip-flops make needless are removed, and ties are shared.
     """
 
     title: str
@@ -38,7 +37,6 @@ class Known:
     cells: str
     fast_sums: bool = True
     buffered: bool = True
-    spared: bool = True
     layer: str = "metal3"
     supplies: tuple[str, str] = ("VDD", "VSS")
 
