@@ -196,7 +196,7 @@ def _widths(label: str, rows: Rows, repeated: Rows = ()) -> Picture:
     choices, many = [], len({row["block_size"] for row in rows}) > len(PALETTE)
     for over, along, words in AXES:
         traces: list[Trace] = []
-        rows = [row | Row(block_size=_coarse(row["block_size"])) for row in rows] if many else rows
+        rows = [row | Row(block_size=row["block_size"].partition(" ")[0]) for row in rows] if many else rows
         groups = sorted(dict.fromkeys(row[over] for row in rows), key=_order)
         for number, group in enumerate(groups):
             mine = [row for row in rows if row[over] == group]
@@ -232,11 +232,6 @@ def _seeds(rows: Rows) -> tuple[float, float, float, int]:
     return mean, max(best) - mean, mean - min(best), len(best)
 
 
-def _coarse(words: str) -> str:
-    """The first of several block sizes, where there are too many combinations for a line each."""
-    return words.partition(" ")[0]
-
-
 def _papers(rows: Rows) -> Picture:
     """Points of the metric lost against the network with k = 1, by compression; the papers' beside ours.
 
@@ -244,7 +239,7 @@ def _papers(rows: Rows) -> Picture:
     """
     seen = {(row["experiment"], row["block_size"], row["circulant"]): row for row in rows
             if "dense_weights" in row and "circulant" in row}.values()
-    dense = {row["experiment"]: row["circulant"] for row in seen if _is_dense(row)}
+    dense = {row["experiment"]: row["circulant"] for row in seen if set(_table(row["block_size"]).values()) == {"1"}}
     without = [label for label in dict.fromkeys(row["experiment"] for row in seen) if label not in dense]
     traces: list[Trace] = []
     for number, label in enumerate(dense):
@@ -274,10 +269,6 @@ def _papers(rows: Rows) -> Picture:
         (f"Those of {', '.join(without)} are not here: their dense baselines had other epochs than they, and no point "
          "has k = 1, which would have the same; add 1 to the block sizes. " if without else "") +
         "The papers' are phone error rates on TIMIT, of larger networks: what can be compared is how the loss grows.")
-
-
-def _is_dense(row: Row) -> bool:
-    return set(_table(row["block_size"]).values()) == {"1"}
 
 
 @cache

@@ -1,7 +1,7 @@
 """The pointwise unit: fetches blocks of pre-activations and state, computes some elements per cycle."""
 from functools import singledispatch
 
-from amaranth.hdl import Array, Cat, Const, EnableInserter, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Const, EnableInserter, Module, Mux, Signal, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -180,7 +180,7 @@ class Pointwise(wiring.Component):
             cell = self._cell(layer, name=layer.name, config=self._config, levels=self._levels)
             m.submodules[f"cell_{lane}"] = cell if busy is None else EnableInserter(busy)(cell)
             for name, operand in operands.items():
-                value = self._element(operand, phase, lane)
+                value = Array([operand[p * self._elements + lane] for p in range(self._k // self._elements)])[phase]
                 given = getattr(cell, name)
                 m.d.comb += given.eq(when(m, Mux(step_at_work.first, 0, value) if name == "state" else value,
                                           given.shape(), kept=bool(registered), name=f"element_{name}"))
@@ -237,10 +237,6 @@ class Pointwise(wiring.Component):
                     m.d.comb += [read.en.eq(1), read.addr.eq(state.index)]
                 m.d.comb += state.data.eq(read.data)
         return read.data
-
-    def _element(self, values: data.View, phase: Signal, lane: int) -> Value:
-        """Element ``lane`` of the group whose turn it is."""
-        return Array([values[p * self._elements + lane] for p in range(self._k // self._elements)])[phase]
 
     def _peepholes(self, m: Module) -> dict[str, data.View]:
         """The peephole weights of the block that is fetched, by operand of the cell."""

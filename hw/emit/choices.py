@@ -97,12 +97,9 @@ class _Segment:
                 target, bits = each
                 if target.low <= self._low < target.low + target.width:
                     before = span(bits, self._low - target.low, self._width)
-            elif self._assigned(each):
+            elif any(target.low <= self._low < target.low + target.width for target in _targets([each])):
                 before = self._chosen(each, before)
         return before
-
-    def _assigned(self, switch: Switch) -> bool:
-        return any(target.low <= self._low < target.low + target.width for target in _targets([switch]))
 
     def _chosen(self, switch: Switch, before: Tree) -> Tree:
         if not switch.selector:  # It is no choice: it holds assignments behind others.
