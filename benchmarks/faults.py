@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from benchmarks.columns import Columns
 from circulant.boards.synthesis import synthesize
 from circulant.experiment import Experiment, load, save
 from circulant.faults import figures
@@ -36,9 +35,6 @@ RATES = (1e-4, 1e-3, 3e-3, 1e-2)
 
 DRAWS, SINGLES = 30, 384
 """Draws at each rate, and of one fault: a share of the latter is known to ± 0.05 with a confidence of 0.95."""
-
-COSTLY = 0.01
-"""Accuracy that a flip must cost to be counted."""
 
 CONFIDENCE = 0.95
 
@@ -171,15 +167,6 @@ class _Bench(NamedTuple):
         best = {rate: max(ways, key=lambda way: held_out[way]["rates"][n]["mean"]) for n, rate in enumerate(AGAINST)}
         return {rate: (way, run(way)) for rate, way in best.items()}
 
-    def columns(self, k: int) -> dict[str, dict[str, float]]:
-        """The cost of one flip, of the same bits, where memories hold spectra and where they hold first columns."""
-        run, plan = self.of(k), Plan(singles=SINGLES)
-        kept = campaign(run, plan, run.path("faults") / "draws.jsonl", show=self.told(run))
-        each = {"spectra": [draw.score for draw in kept], "first columns": Columns.of(run).scores(plan.drawn())}
-        return {what: {"none": none, "mean": float(np.mean(scores)), "least": min(scores),
-                       "costly": float(np.mean([none - score >= COSTLY for score in scores]))}
-                for what, (none, *scores) in each.items()}
-
     def multiplied(self, name: str) -> dict[str, float]:
         """Accuracies with the products of a multiplier, of integers as they are and trained through it, and what Yosys
         makes of the design for UltraScale."""
@@ -251,8 +238,7 @@ def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Mapping[s
 
     Parameters:
         runs: under Verilator, of all `DESIGNS` together.
-        parts: of "blocks", "columns", "noise", "protection", "voltage", "registers", "circuits",
-            "multipliers".
+        parts: of "blocks", "noise", "protection", "voltage", "registers", "circuits", "multipliers".
         show: progress, under the names of the run folders.
     """
     bench, table, found = _Bench(show), dict[str, str](), dict[str, object]()
@@ -260,12 +246,6 @@ def measure(runs: int, parts: tuple[str, ...], show: Show = silent) -> Mapping[s
         curves = {k: bench.curve(bench.of(k), singles=SINGLES) for k in BLOCKS}
         found["blocks"] = {k: each._asdict() for k, each in curves.items()}
         table |= {f"k = {k}": _row(each) for k, each in curves.items()}
-    if "columns" in parts:
-        found["columns"] = columns = {k: bench.columns(k) for k in BLOCKS}
-        table |= {f"k = {k}, one flip of {what}": (
-            f"{100 * each['none']:.1f} % without; mean {100 * each['mean']:.2f}, worst {100 * each['least']:.1f} %; "
-            f"{each['costly']:.1%} cost a point or more")
-            for k, both in columns.items() for what, each in both.items()}
     if "noise" in parts:
         found["noise"] = noise = dict[str, object]()
         for data in TAUGHT:

@@ -11,7 +11,7 @@ from benchmarks.records import KEPT
 from circulant.progress import Bars
 from circulant.sim.files.writing import atomic_bytes
 
-FAULTS = ("blocks", "columns", "noise", "protection", "voltage", "registers", "circuits", "multipliers")
+FAULTS = ("blocks", "noise", "protection", "voltage", "registers", "circuits", "multipliers")
 """Parts of the benchmark of faults."""
 
 main.add_command(campaign.command)
