@@ -3,7 +3,6 @@
 ``import circulant`` loads nothing but this file: every name below is fetched when it is first used, and one whose extra
 is not installed says which one it needs.
 """
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,29 +41,15 @@ __all__ = [
     "Refusal", "ToolError",
 ]
 
-_HOME = {
-    "load_data": "training", "Dataset": "training",
-    "inspect": "training", "ConversionReport": "training", "compress": "training", "initialise": "training",
-    "find_rate": "training", "train_admm": "training", "train_direct": "training", "export": "training",
-    "from_onnx": "training",
-    "Network": "sim.golden.network", "Vectors": "sim.vectors",
-    "Fault": "sim.golden.faults",
-    "generate": "hw", "Design": "hw", "write_kit": "kit",
-    "verify": "sim.cosim", "Verification": "sim.cosim",
-    "save_run": "run.save_run",
-    "Refusal": "sim.refusal", "ToolError": "sim.refusal",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from circulant.extras import extras
+    from circulant.sim.public import fetched
 
     with extras(f"{__name__}.{name}"):
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+        return fetched(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -2,24 +2,19 @@
 
 The names below are fetched when they are first used.
 """
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from circulant.hw.design import Design, generate
     from circulant.hw.reload_words import writes
 
-_HOME = {"Design": "design", "generate": "design", "writes": "reload_words"}
-
 __all__ = ["Design", "generate", "writes"]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"circulant.hw.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    from circulant.sim.public import fetched
+
+    return fetched(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -1,18 +1,22 @@
 """The boundary of the Python API: a call that cannot be meant is refused in one sentence, as the command line does."""
+import ast
 import dataclasses
 import inspect
 import numbers
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
+from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["public"]
+__all__ = ["fetched", "public"]
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -205,3 +209,26 @@ def _what(value: Any) -> str:
 def _way(hint: Any) -> str:
     ways = [WAYS[name] for each in _options(hint) if (name := getattr(_class(each), "__name__", "")) in WAYS]
     return f"; {ways[0]}" if ways else "; give that"
+
+
+def fetched(package: str, name: str) -> Any:
+    """A name of a package whose ``__init__.py`` imports it for type checkers alone: imported when it is first used.
+
+    Raises:
+        AttributeError: when the package has no such name.
+    """
+    module = sys.modules[package]
+    home = _homes(str(module.__file__)).get(name)
+    if home is None:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    setattr(module, name, value)
+    return value
+
+
+@cache
+def _homes(file: str) -> dict[str, str]:
+    """By name the module from which an ``if TYPE_CHECKING`` of a file imports it."""
+    blocks = (each for each in ast.parse(Path(file).read_text("utf-8")).body if isinstance(each, ast.If))
+    return {alias.name: str(line.module) for block in blocks for line in block.body
+            if isinstance(line, ast.ImportFrom) for alias in line.names}

@@ -2,7 +2,6 @@
 
 Every name below is fetched when it is first used, so that `circulant.training.data` needs no torch.
 """
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,43 +61,11 @@ __all__ = [
     "finetune", "golden_paths", "weight_formats", "constrain_to_quantized", "settled", "quantized",
 ]
 
-_HOME = {
-    "blocks.admm": ("Admm", "Residuals"),
-    "blocks.clone": ("clone",),
-    "blocks.constraint": ("BlockCirculant", "Storage", "assign", "block_sizes", "compress", "decompress",
-                          "inherit", "initialise", "storage"),
-    "blocks.fixed": ("quantized",),
-    "blocks.quantized_set": ("constrain_to_quantized", "golden_paths", "settled", "weight_formats"),
-    "capture": ("ConversionReport", "Entry", "inspect"),
-    "capture.onnx_network": ("from_onnx",),
-    "conversion": ("export", "reference"),
-    "data": ("Dataset", "load_data"),
-    "loop.curves": ("Curves",),
-    "loop.finetune": ("finetune",),
-    "loop.loop": ("evaluate", "fit"),
-    "loop.metrics": ("Metrics", "scored"),
-    "loop.muon": ("Muon",),
-    "loop.learning_rate_search": ("FACTORS", "PART", "Rates", "find_rate", "try_rates"),
-    "loop.runtime": ("machine",),
-    "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
-    "models.cells": ("LinearRnn", "PeepholeLstm", "ResetBeforeGru", "StateSpace"),
-    "models.models": ("SequenceClassifier", "build"),
-    "models.scans": ("ComplexRecurrence", "DiagonalRecurrence", "MinGru", "MinLstm"),
-    "scoring": ("score",),
-    "settings": ("ModelSettings", "TrainingSettings"),
-    "store": ("load_trained", "save_trained"),
-    "task.task": ("Task", "task_of"),
-}
-"""By module its public names."""
-
 
 def __getattr__(name: str) -> Any:
-    module = next((module for module, names in _HOME.items() if name in names), None)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
+    from circulant.sim.public import fetched
+
+    return fetched(__name__, name)
 
 
 def __dir__() -> list[str]:
