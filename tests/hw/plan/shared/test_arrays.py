@@ -151,7 +151,7 @@ def test_a_latency_is_asked_for_beside_an_objective():
     soonest, usual, fastest = (late(wider(objective)) for objective in ("latency", "auto", "area"))
     assert soonest < usual < fastest, "else the limits below say nothing"
     periods = []
-    for limit in range(soonest, fastest + 1):
+    for limit in (soonest, usual - 1, usual, fastest - 1, fastest):
         plans = wider("area", limit)
         assert late(plans) <= limit and sum(each.multipliers for each in plans) <= 36
         periods.append(plans[0].cycles)

@@ -134,13 +134,13 @@ def test_the_planned_period_is_that_of_each_sequence_and_not_of_the_first_alone(
     network = chain(16, ("lstm", 8, 16), ("lstm", 8, 16))
     plans = plan(network, 400, levels=4, objective="latency")
     assert plans[0].repeats is not None, "exact"
-    assert paces(network, plans, [40] * 4, over=8) == [plans[0].cycles] * 4 == [45] * 4
+    assert paces(network, plans, [20] * 4, over=8) == [plans[0].cycles] * 4 == [45] * 4
     other = replace(plans[0].sharing, in_turn=False)
     assert periods([other], [each.elements for each in plans]) == {45, 50}
     assert period([other], [each.elements for each in plans])[0] == 45, "behind a reset"
     _, cost = _steady(iter([[replace(each, sharing=other) for each in plans]]), "latency", steps=0)
     assert (cost.period, cost.repeats) == (50, None), "where no way has always the same, the greatest is an estimate"
-    assert paces(network, [replace(each, sharing=other) for each in plans], [40] * 4, over=8) == [45, 50, 45, 50]
+    assert paces(network, [replace(each, sharing=other) for each in plans], [20] * 4, over=8) == [45, 50, 45, 50]
 
 
 def test_a_period_that_varies_with_the_start_is_an_estimate_the_greatest():
