@@ -6,7 +6,7 @@ follows from their geometry. Held to the Verilog by the tests, and to Yosys by `
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from circulant.hw.array.parts import Memory, Parts, Product
+from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
@@ -20,8 +20,8 @@ from circulant.sim.figures import Figures
 from circulant.sim.golden.network import Network
 from circulant.sim.passes.layer import GoldenLayer
 
-__all__ = ["Prediction", "counted", "figures", "figures_of", "inventory", "layer_parts", "memories", "parts", "period",
-           "predict", "products", "stepwise"]
+__all__ = ["Prediction", "counted", "figures", "figures_of", "inventory", "layer_parts", "parts", "period",
+           "predict", "stepwise"]
 
 
 @dataclass(frozen=True)
@@ -109,16 +109,6 @@ def period(network: Network, plans: Sequence[Plan]) -> float:
     steps = stepwise(network)
     return max(plan.cycles * times for plan, times, often in zip(plans, repeats(network), steps, strict=True)
                if often or not any(steps))
-
-
-def memories(layer: GoldenLayer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
-    """All memories of a layer; ``max_steps`` counts where it is bidirectional."""
-    return layer_parts(layer, plan, steps=max_steps).memories
-
-
-def products(layer: GoldenLayer, plan: Plan) -> list[Product]:
-    """The products of two variables that a layer makes in a cycle."""
-    return layer_parts(layer, plan).products
 
 
 def layer_parts(layer: GoldenLayer, plan: Plan, *, steps: int = 128) -> Parts:

@@ -9,7 +9,7 @@ import numpy as np
 
 from circulant.sim.arith.fixed import Integers, round_shift
 
-__all__ = ["INDEX", "MANTISSA", "MIDDLE", "ROOT", "START", "inverse_root", "relative_error", "starts"]
+__all__ = ["INDEX", "MANTISSA", "MIDDLE", "ROOT", "START", "inverse_root", "starts"]
 
 MANTISSA, INDEX, START, MIDDLE, ROOT = 18, 8, 10, 18, 16
 """Bits of m, and those that say its cell; fraction bits of r₀, of 3 − m r₀², and of r."""
@@ -38,12 +38,3 @@ def _root(m: Integers) -> Integers:
     start = starts()[(m >> MANTISSA - INDEX) - LEAST]
     middle = round_shift((3 << MANTISSA + 2 * START) - m * start * start, MANTISSA + 2 * START - MIDDLE)
     return np.asarray(round_shift(start * middle, START + MIDDLE + 1 - ROOT))
-
-
-@cache
-def relative_error() -> float:
-    """The greatest |r · 2^−(ROOT + h) √v − 1| over all v: of all mantissas, at both ends of what is cut to it."""
-    m = np.arange(1 << MANTISSA - 2, 1 << MANTISSA)
-    found = np.ldexp(_root(m).astype(np.float64), -ROOT)
-    return float(max(np.abs(found * np.sqrt(np.ldexp(each.astype(np.float64), -MANTISSA)) - 1).max()
-                     for each in (m, m + 1)))

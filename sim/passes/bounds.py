@@ -27,29 +27,11 @@ from circulant.sim.arith import fft
 from circulant.sim.arith.circulant import Product, dense, pack
 from circulant.sim.arith.fixed import Format, Reals
 from circulant.sim.arith.multiplier import EXACT, worst_error
-from circulant.sim.refusal import Refusal
 
-__all__ = ["bins", "distances", "matrix", "product_error", "roundings"]
+__all__ = ["bins", "distances", "matrix", "roundings"]
 
 BOTH = math.sqrt(0.5)
 """The modulus of half a step in both parts of a complex number."""
-
-
-def product_error(product: Product, weight: Reals) -> float:
-    """The greatest |product(x) − (W x + b)|, in real values, over every x of the input format that saturates nothing.
-
-    Parameters:
-        weight: first columns (p, q, k) of W, which the spectra of ``product`` stand for. b is any vector that its bias
-            is rounded from.
-
-    Raises:
-        Refusal: when ``weight`` has another shape than the spectra.
-    """
-    if weight.shape != product.weights.shape:
-        raise Refusal(f"First columns must have the shape {product.weights.shape} of the product's spectra, not "
-                      f"{weight.shape}; give the weights that it was made from")
-    distance = np.abs(distances(product, weight)).sum(1) * -product.input.lo * product.input.step
-    return float((distance + roundings(product)).max())
 
 
 def distances(product: Product, weight: Reals) -> Reals:

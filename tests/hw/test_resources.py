@@ -9,7 +9,7 @@ from circulant.hw.array.parts import Memory
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.planner import plan
-from circulant.hw.resources import figures, inventory, memories, predict, products
+from circulant.hw.resources import figures, inventory, layer_parts, predict
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.residual import Residual
 from circulant.sim.kinds.activation import Activation
@@ -30,8 +30,8 @@ from tests.sim import samples
 def whole(design):
     """(products, memory bits) of all layers."""
     pairs = list(zip(design.network.stages, design.plans, strict=True))
-    return (sum(count for layer, each in pairs for count, _, _ in products(layer, each)),
-            sum(memory.bits for layer, each in pairs for memory in memories(layer, each)))
+    return (sum(count for layer, each in pairs for count, _, _ in layer_parts(layer, each).products),
+            sum(memory.bits for layer, each in pairs for memory in layer_parts(layer, each).memories))
 
 
 @pytest.mark.parametrize("at", [0, 4, 6, 7], ids=lambda at: POINTS[at].title)
@@ -62,7 +62,7 @@ def test_weights_are_stored_as_their_price_says():
         assert numbers == sum(product.weights.size for product in layer.products.values()), "no word is all zeros"
         width = row_shape(program).weight_width
         assert Memory(len(images), program.matrices[0].product.block_size * width, program.cycles,
-                      writable=False) in memories(layer, each)
+                      writable=False) in layer_parts(layer, each).memories
         stored += numbers * width
     assert stored == weight_bits(made), "the matrices of a layer are stored as wide as the widest"
 

@@ -5,12 +5,7 @@ from circulant.training.neutral.building import Builder
 from circulant.training.neutral.graph import Constant, Graph, Input, Move, Node
 from circulant.training.neutral.streams import Stream
 
-__all__ = ["judged", "lower", "lowered", "missing"]
-
-
-def missing(graph: Graph) -> dict[str, str]:
-    """The nodes for which golden model or hardware has no layer, with the reason."""
-    return judged(graph).problems
+__all__ = ["judged", "lower", "lowered"]
 
 
 def judged(graph: Graph) -> Builder:

@@ -16,7 +16,7 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.training import export
 from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
-from circulant.training.neutral.lowering import lower, missing
+from circulant.training.neutral.lowering import judged, lower
 from tests.modules import Net
 from tests.training.capture.test_trace import check
 
@@ -41,7 +41,7 @@ def test_causal_convolutions_are_taps_and_a_linear_layer(k):
     torch.manual_seed(k)
     model = compress(Temporal(), {"second": k, "out": k})
     graph, _ = check(model, torch.randn(4, 7, 3))
-    assert not missing(graph)
+    assert not judged(graph).problems
     made = lower(graph).model("net")
     assert [layer.kind for layer in made.layers] == ["taps", "linear", "taps", "linear", "norm", "linear"]
     assert made.flow.sequence and made.shape == ()

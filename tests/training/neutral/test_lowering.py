@@ -9,7 +9,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training import export
 from circulant.training.capture import capture, inspect
 from circulant.training.models.scans import MinGru
-from circulant.training.neutral.lowering import lower, missing
+from circulant.training.neutral.lowering import judged, lower
 from tests.training.capture.test_trace import Net, check
 
 
@@ -21,8 +21,8 @@ def test_a_name_begins_with_a_letter():
 def test_missing():
     model = nn.Sequential(nn.Linear(8, 8), nn.Softmax(-1), nn.Linear(8, 2))
     graph, _ = capture(model, torch.zeros(2, 8))
-    assert missing(graph) == {"1": "no golden layer within a network; leave it out, or let it be the last node, where "
-                                   "it is dropped"}
+    assert judged(graph).problems == {
+        "1": "no golden layer within a network; leave it out, or let it be the last node, where it is dropped"}
 
 
 def turned(first):
@@ -63,7 +63,7 @@ def test_a_verdict_is_of_the_node_itself(first):
 def test_every_node_without_a_layer_is_named_at_once(model, wanted):
     graph, report = capture(model.eval(), torch.zeros(2, 8))
     assert graph is not None, str(report)
-    assert missing(graph).keys() == wanted
+    assert judged(graph).problems.keys() == wanted
 
 
 @pytest.mark.parametrize(("shape", "modules", "wanted"), [
@@ -77,7 +77,7 @@ def test_every_node_without_a_layer_is_named_at_once(model, wanted):
 def test_what_is_missing_of_images_and_norms(shape, modules, wanted):
     graph, report = capture(nn.Sequential(*modules).eval(), torch.zeros(shape))
     assert graph is not None, str(report)
-    assert missing(graph) == wanted
+    assert judged(graph).problems == wanted
 
 
 @pytest.mark.parametrize(("run", "kinds"), [
