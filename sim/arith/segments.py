@@ -84,6 +84,8 @@ def fit_lines(function: str, parameters: tuple[float, ...], input: Format, outpu
                       parameters=parameters)
     corners = {"relu": (0.0,), "leaky_relu": (0.0,), "identity": (), "clip": parameters}[function]
     cuts = [math.ceil(math.ldexp(corner, input.frac)) for corner in corners]
+    if function == "clip":  # The value stays beyond both corners, so that the table need not reach further.
+        reach = min(reach, max(1, *(abs(cut).bit_length() for cut in cuts)) - input.frac)
     reach, start = _within(input, reach, cuts)
     number = np.searchsorted(cuts, start, "right")  # of the line of each segment
     slopes = {"relu": (0.0, 1.0), "leaky_relu": (*parameters, 1.0), "identity": (1.0,),

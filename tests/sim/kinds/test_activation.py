@@ -25,6 +25,13 @@ def test_it_is_the_function_of_each_value(function, parameters):
     assert len(np.unique(layer(x))) > 20
 
 
+def test_the_table_of_a_clip_reaches_no_further_than_its_corners():
+    wide, made = Format(24, 4), Format(7, 3)
+    table = fit_lines("clip", (-8.0, 7.875), wide, made)
+    x = np.array([wide.lo, -129, -128, 100, 126, 127, wide.hi])
+    assert table.input_bits == 9 and table(x).tolist() == [-64, -64, -64, 50, 63, 63, 63]
+
+
 @pytest.mark.parametrize(("function", "parameters", "message"), [
     ("leaky_relu", (1.5,), r"^The slope of a leaky ReLU must be from 0 to 1, not 1.5; choose another one$"),
     ("clip", (2.0, 1.0), r"^The ends of a clip must ascend, not be 2.0 and 1.0; exchange them$"),
