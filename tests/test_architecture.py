@@ -300,7 +300,7 @@ LINES = {
     "circulant": 10_890,
     "training": 15_750,
     "sim": 18_075,
-    "hw": 27_880,
+    "hw": 27_875,
     "boards": 7_505,
     "benchmarks": 8_960,
     "examples": 1_200,

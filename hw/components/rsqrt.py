@@ -1,12 +1,12 @@
 """1/√v of positive integers, one in each cycle: the same steps as `sim.arith.rsqrt`."""
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom
-from circulant.hw.stream.pipeline import LEVELS, delay, registers, steps, when
+from circulant.hw.stream.pipeline import LEVELS, delay, kept, registers, steps, when
 from circulant.sim.arith.rsqrt import INDEX, LEAST, MANTISSA, MIDDLE, ROOT, START, starts
 
 __all__ = ["InverseRoot", "root_latency"]
@@ -61,11 +61,6 @@ class InverseRoot(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
 
-        def kept(value: Value, name: str) -> Signal:
-            signal = Signal(Shape.cast(value.shape()), name=name, reset_less=True)
-            m.d.sync += signal.eq(value)
-            return signal
-
         # The highest pair of bits that is not zero, in each group of them and of all; from there on the mantissa.
         keeps = [(SEEK - step) % steps(self._levels) == 0 for step in range(1, SEEK + 1)]
         groups = -(-self._places // GROUP)
@@ -100,10 +95,11 @@ class InverseRoot(wiring.Component):
         start, square = rom.data[:START + 1], rom.data[START + 1:]
 
         # 3 − m r₀², and half of its product with r₀.
-        scaled = kept(delay(m, mantissa, 1, name="mantissa_late") * square, "scaled")
+        scaled = kept(m, delay(m, mantissa, 1, name="mantissa_late") * square, "scaled")
         cut = MANTISSA + 2 * START - MIDDLE
-        middle = kept((Const((3 << MANTISSA + 2 * START) + (1 << cut - 1)) - scaled)[cut:cut + MIDDLE + 2], "middle")
-        product = kept(delay(m, start, 2, name="start_late") * middle, "product")
+        difference = Const((3 << MANTISSA + 2 * START) + (1 << cut - 1)) - scaled
+        middle = kept(m, difference[cut:cut + MIDDLE + 2], "middle")
+        product = kept(m, delay(m, start, 2, name="start_late") * middle, "product")
         m.d.sync += self.root.eq((product + (1 << START + MIDDLE - ROOT)) >> START + MIDDLE + 1 - ROOT)
         m.d.comb += self.places.eq(delay(m, Cat(place, group) + 1, self.latency - sum(keeps[:2]), name="places"))
         return m

@@ -1,7 +1,7 @@
 """h + z · (x − h), value by value: the states of minGRU and minLSTM, a block of both sources in each cycle."""
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, Shape, Signal, Value
+from amaranth.hdl import Module, Value
 from amaranth.lib import wiring
 
 from circulant.hw.arith.fixed import round_shift, saturate
@@ -12,7 +12,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.kinds.scan import ScanControl, State, require_fixed, with_a_state
 from circulant.hw.plan.dataflow import Cycles, in_turn, joined
 from circulant.hw.plan.shared.controls import control
-from circulant.hw.stream.pipeline import PROMPT, connect, delay
+from circulant.hw.stream.pipeline import PROMPT, connect, delay, kept
 from circulant.hw.unit import Site, unit
 from circulant.sim.kinds.blend import Blend
 
@@ -51,15 +51,10 @@ class BlendLayer(JoinLayer):
         z, x = (delay(m, queue.o.payload.data, cycles, name=name)
                 for queue, cycles, name in zip(queues, (2, 1), "zx", strict=True))
 
-        def kept(value: Value, name: str) -> Signal:
-            signal = Signal(Shape.cast(value.shape()), name=name, reset_less=True)
-            m.d.sync += signal.eq(value)
-            return signal
-
         def follow(j: int, states: Sequence[Value]) -> Value:
             state = states[j]
-            apart = kept((x[j] << layer.shifts[0]) - (state << layer.shifts[1]), f"apart_{j}")
-            product = kept(z[j] * apart, f"product_{j}")
+            apart = kept(m, (x[j] << layer.shifts[0]) - (state << layer.shifts[1]), f"apart_{j}")
+            product = kept(m, z[j] * apart, f"product_{j}")
             moved = round_shift(product, layer.rounding)
             return saturate(delay(m, state, 2, name=f"before_{j}") + moved, layer.output_format.width)
 

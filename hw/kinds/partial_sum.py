@@ -17,7 +17,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.plan.dataflow import Cycles, in_turn, joined
 from circulant.hw.plan.stream_plan import stream_plan
-from circulant.hw.stream.pipeline import PROMPT, QUEUE, Queue, connect, delay
+from circulant.hw.stream.pipeline import PROMPT, QUEUE, Queue, connect, delay, kept
 from circulant.hw.unit import SLACK, Site, unit
 from circulant.sim.kinds.partial_sum import PartialSum
 
@@ -94,26 +94,19 @@ class PartialSumLayer(JoinLayer):
         # Added up and rounded; scaled, rounded, with bias, ReLU, and zeros behind the last output.
         width, given = layer.output_format.width, layer.outputs - (blocks - 1) * k
         for j in range(k):
-            total = self._kept(m, reduce(add, [end.payload.data[j] for end in ends]), f"total_{j}")
-            rounded = self._kept(m, round_shift(total, product.frac - product.product.frac), f"rounded_{j}")
+            total = kept(m, reduce(add, [end.payload.data[j] for end in ends]), f"total_{j}")
+            rounded = kept(m, round_shift(total, product.frac - product.product.frac), f"rounded_{j}")
             m.d.comb += inverse.i.payload[j].eq(
-                self._kept(m, saturate(rounded, product.product.width), f"product_{j}"))
+                kept(m, saturate(rounded, product.product.width), f"product_{j}"))
             scaled: Value = inverse.o.payload[j]
             if product.grid.spread:
                 scaled = (scaled << rom.data[k * width:])[:self._fft.inverse_width + product.grid.spread].as_signed()
-            value = self._kept(m, round_shift(scaled, product.last_shift), f"value_{j}")
+            value = kept(m, round_shift(scaled, product.last_shift), f"value_{j}")
             limited = saturate(value + biases.word_select(j, width).as_signed(), width)
             y = Mux(limited[-1], 0, limited) if layer.relu else limited
             y = Mux(final, Const(0), y) if j >= given else y
-            m.d.comb += queue.i.payload.data[j].eq(self._kept(m, y, f"y_{j}"))
+            m.d.comb += queue.i.payload.data[j].eq(kept(m, y, f"y_{j}"))
         return m
-
-    @staticmethod
-    def _kept(m: Module, value: Value, name: str) -> Value:
-        """The value a cycle later."""
-        kept = Signal(value.shape(), name=name, reset_less=True)
-        m.d.sync += kept.eq(value)
-        return kept
 
 
 @unit.register

@@ -11,7 +11,7 @@ from amaranth.utils import ceil_log2
 from circulant.hw.emit.target import Platform
 
 __all__ = ["LEVELS", "MOST_LEVELS", "PROMPT", "QUEUE", "Bundle", "Lives", "Queue", "Registers", "block", "connect",
-           "delay", "difference", "difference_steps", "element", "past", "per_matrix", "registers", "steps",
+           "delay", "difference", "difference_steps", "element", "kept", "past", "per_matrix", "registers", "steps",
            "tree", "update", "when"]
 
 
@@ -78,6 +78,13 @@ def delay(m: Module, value: V, cycles: int, *, name: str, reset_less: bool = Tru
         m.d.sync += later.eq(value)
         value = later
     return value
+
+
+def kept(m: Module, value: Value, name: str) -> Signal:
+    """The value a cycle later, in a register of that name."""
+    signal = Signal(Shape.cast(value.shape()), name=name, reset_less=True)
+    m.d.sync += signal.eq(value)
+    return signal
 
 
 def element(values: data.View, index: Value) -> Value:
