@@ -27,6 +27,9 @@ RATES = (1e-2, 2.5e-3)
 """Learning rates of the dense network, of which the one counts whose mean over the seeds is better: the better score
 of each seed would be chosen on the test set. Block-circulant networks take their default."""
 
+PLAIN = {"averaging": "none", "optimizer": "adam", "weight_decay": 0.0, "label_smoothing": 0.0}
+"""Settings of the dense network: those of a loop that torch's tutorials have, without the recipe of `train_direct`."""
+
 KEPT = Path("build") / "defaults.jsonl"
 """Results by set, way and seed, so that a call that is interrupted goes on; ``make clean`` removes them."""
 
@@ -96,7 +99,7 @@ def _trained(name: str, way: str, seed: int, epochs: int) -> dict[str, float]:
                                        epochs=2 * epochs)
     else:
         found = circulant.train_direct(model, data, test=test, seed=seed, progress=False, block_size=1,
-                                       epochs=2 * epochs, dense_epochs=0, lr=float(way))
+                                       epochs=2 * epochs, dense_epochs=0, lr=float(way), **PLAIN)
     return {"score": 100 * found.score, "guess": 100 * (guess(found.data, found.task) or 0.0)}
 
 

@@ -1,6 +1,7 @@
 """MNIST in noise once more (docs/when.md), for longer: shifted images, averaged weights, wider late convolutions."""
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -20,7 +21,7 @@ from circulant.training.task.task import task_of
 __all__ = ["KEPT", "ROWS", "measure", "multiplied"]
 
 KEPT = Path("docs") / "measured" / "noisy-images.jsonl"
-"""Errors in per cent and seconds by row and seed; a row that is there is not trained again."""
+"""Errors in per cent by row and seed; a row that is there is not trained again."""
 
 IMAGES, HELD_OUT, NOISE = 6000, 2000, 0.5
 
@@ -34,19 +35,20 @@ ROWS = {
     "circulant k = 16, 32, 16 of 32 to 128": ((32, 64, 128, 128), (16, 32, 16)),
     "dense 13": ((13, 13, 26, 26), (1, 1, 1)),
 }
-"""Widths of three convolutions of 3 × 3, each with a pooling behind it, and of a hidden layer, and the block sizes of all
-but the first; the first network teaches."""
+"""Widths of three convolutions of 3 × 3, each with a pooling behind it, and of a hidden layer, and the block sizes of
+all but the first; the first network teaches."""
 
 
 @cache
 def images(*, held_out: bool = False) -> Dataset:
-    """MNIST's first 6,000 training images and its test part, or the 2,000 training images behind them, with normal noise
-    of half the range of a pixel; the same numbers as docs/when.md's."""
+    """MNIST's first 6,000 training images and its test part, or the 2,000 training images behind them, with normal
+    noise of half the range of a pixel; the same numbers as docs/when.md's."""
     data = load_data("mnist")
     behind = slice(IMAGES, IMAGES + HELD_OUT)
     test_x, test_y = (data.train_x[behind], data.train_y[behind]) if held_out else (data.test_x, data.test_y)
     rng = np.random.default_rng(1)
-    x, test_x = ((part + rng.normal(0, NOISE, part.shape)).astype(np.float32) for part in (data.train_x[:IMAGES], test_x))
+    x, test_x = ((part + rng.normal(0, NOISE, part.shape)).astype(np.float32)
+                 for part in (data.train_x[:IMAGES], test_x))
     return Dataset("noisy-mnist", x, data.train_y[:IMAGES], test_x, test_y, classes=10)
 
 
@@ -64,8 +66,8 @@ def _network(row: str, seed: int) -> nn.Module:
 def multiplied(row: str) -> int:
     """Real multiplications of an image, without the first convolution and the classifier, as docs/when.md counts."""
     widths, sizes = ROWS[row]
-    return sum(times * -(-rows // k) * -(-columns // k) * each * multiplications(k) for rows, columns, each, times, k in zip(
-        widths[1:], widths[:3], (9, 9, 9), (14 * 14, 7 * 7, 1), sizes, strict=True))
+    return sum(9 * times * -(-rows // k) * -(-columns // k) * multiplications(k) for rows, columns, times, k in zip(
+        widths[1:], widths[:3], (14 * 14, 7 * 7, 1), sizes, strict=True))
 
 
 def measure(*, seeds: int = 3, rows: Sequence[str] = tuple(ROWS), recipe: Recipe = RECIPE, held_out: bool = False,
@@ -84,20 +86,22 @@ def measure(*, seeds: int = 3, rows: Sequence[str] = tuple(ROWS), recipe: Recipe
         model = _network(row, seed)
         first = next(iter(ROWS))
         taught = task if row == first else DistillationTask(task, trained(first, seed), weight=LEARNED)
-        fit = Fit(model, data, taught, Recipe(**{**vars(recipe), "seed": seed}))
+        fit = Fit(model, data, taught, replace(recipe, seed=seed))
         for _ in range(recipe.epochs):
             fit.run_epoch(measured=False)
         return fit.outcome
 
-    found = dict[str, Document]()
+    def wrong(row: str, seed: int) -> dict[str, float]:
+        return {"errors": 100 * (1 - evaluate(trained(row, seed), data, task=task))}
+
+    found: Document = {}
+    table: Document = {}
     for row in rows:
-        errors = []
+        errors: list[float] = []
         for seed in range(seeds):
-            its = record.get(f"{row}, seed {seed}", lambda row=row, seed=seed: {
-                "errors": 100 * (1 - evaluate(trained(row, seed), data, task=task))})
-            errors.append(its["errors"])
+            errors.append(record.get(f"{row}, seed {seed}", partial(wrong, row, seed))["errors"])
             note(f"{row}, seed {seed}: {errors[-1]:.2f} %")
         found[row] = {"errors": errors, "multiplications": multiplied(row)}
-    return {"benchmark": "MNIST in noise", "rows": found, "table": {
-        row: f"{mean(its['errors']):.2f} ± {stdev(its['errors']) if seeds > 1 else 0:.2f} % errors, "
-             f"{its['multiplications']:,} multiplications" for row, its in found.items()}}
+        spread = f" ± {stdev(errors):.2f}" if seeds > 1 else ""
+        table[row] = f"{mean(errors):.2f}{spread} % errors, {multiplied(row):,} multiplications"
+    return {"benchmark": "MNIST in noise", "rows": found, "table": table}

@@ -65,6 +65,15 @@ def test_what_is_left_out_is_a_recipe():
     left, given = (train_admm(dense_model(), tiny(), **short, **more).model.state_dict()
                    for more in ({}, {"block_size": 8, "averaging": "ema", "distillation": 0.5}))
     assert all(torch.equal(value, given[name]) for name, value in left.items())
+    short.pop("retrain_epochs")
+    recipe = {"averaging": "ema", "optimizer": "adamw", "weight_decay": 0.2, "label_smoothing": 0.1}
+    asked = {"optimizer": "sgd"}, {"optimizer": "sgd", "averaging": "ema", "weight_decay": 0.0, "label_smoothing": 0.1}
+    plain = {"weight_decay": 0.0}, {**recipe, "optimizer": "adam", "weight_decay": 0.0}
+    for more, same in (({}, recipe), asked, plain):
+        left, given = (train_direct(dense_model(), tiny(), dense_epochs=0, **short, **each).model.state_dict()
+                       for each in (more, same))
+        assert all(torch.equal(value, given[name]) for name, value in left.items()), more
+    short["retrain_epochs"] = 1
     x, y = torch.randn(32, 8, generator=torch.Generator().manual_seed(0)), torch.arange(32) % 3
     model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
     assert block_sizes(train_admm(model, (x, y), **short).model) == {"0.weight": 8, "2.weight": 1}, \
