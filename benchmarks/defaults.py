@@ -27,7 +27,7 @@ RATES = (1e-2, 2.5e-3)
 """Learning rates of the dense network, of which the one counts whose mean over the seeds is better: the better score
 of each seed would be chosen on the test set. Block-circulant networks take their default."""
 
-PLAIN = {"averaging": "none", "optimizer": "adam", "weight_decay": 0.0, "label_smoothing": 0.0}
+PLAIN: Any = {"averaging": "none", "optimizer": "adam", "weight_decay": 0.0, "label_smoothing": 0.0}
 """Settings of the dense network: those of a loop that torch's tutorials have, without the recipe of `train_direct`."""
 
 KEPT = Path("build") / "defaults.jsonl"

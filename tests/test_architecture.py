@@ -298,18 +298,18 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_890,
-    "training": 15_750,
+    "training": 15_760,
     "sim": 18_075,
     "hw": 27_875,
     "boards": 7_505,
-    "benchmarks": 8_960,
+    "benchmarks": 9_080,
     "examples": 1_200,
     "docs": 200,
     "tests": 56_960,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_110, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_210, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 
