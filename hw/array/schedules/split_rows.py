@@ -55,14 +55,13 @@ class SplitRows(Adjacent):
 
     @classmethod
     def shapes(cls, each: Sequence[Sequence[Matrix]], levels: int) -> Iterator[ArrayShape]:
-        """Arrays worth a try for a layer alone."""
-        if len(each) > 1:
-            return
-        gates = max(each[0], key=lambda matrix: matrix.columns)
+        """Arrays worth a try, of the largest gates."""
+        gates = max((matrix for found in each for matrix in found), key=lambda matrix: matrix.columns)
         for blocks in {-(-gates.blocks // n) for n in range(1, gates.blocks + 1)}:
             for columns in {-(-gates.columns // n) for n in range(1, gates.columns + 1)}:
                 for chains in (4, 8)[:blocks]:
-                    if cls.serves(each[0], shape := SplitShape(4 * blocks, columns, chains, levels=levels)):
+                    shape = SplitShape(4 * blocks, columns, chains, levels=levels)
+                    if all(cls.serves(found, shape) for found in each):
                         yield shape
 
     @classmethod

@@ -76,9 +76,12 @@ class Goal:
 
 def finalists(found: Sequence[Candidate], goal: Goal) -> list[Candidate]:
     """The candidates with the best estimates of what the goal asks for; and of those that are nearly as good, the best
-    by the other figure. With a limit those with the least latency, too, as estimates are not exact."""
+    by the other figure; with a limit those with the least latency, too; and all of these without adjacent vectors
+    once more, as estimates are not exact."""
     asked = (goal,) if goal.limit == inf else (goal, Goal("latency"))
-    return list(dict.fromkeys(each for one in asked for each in _finalists(found, one)))
+    plain = [each for each in found if each.schedule is EitherFirst]
+    return list(dict.fromkeys(each for some in (found, plain) if some for one in asked
+                              for each in _finalists(some, one)))
 
 
 def _finalists(found: Sequence[Candidate], goal: Goal) -> list[Candidate]:
@@ -128,14 +131,14 @@ def candidates(group: Group, levels: int, beats: int = 1) -> Iterator[Candidate]
 
 
 def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArrayShape, type[Either]]]:
-    """Each shape, and for a single layer once more where vectors that are adjacent save a group of columns; of several
-    layers with them the period was not always measured as predicted, see docs/archive/engine.md."""
-    found = matrices_of(group.layers[0])
-    alone = group.streams == len(group.layers) == 1
+    """Each shape, and once more where vectors that are adjacent save a layer a group of columns."""
+    each = [matrices_of(layer) for layer in group.layers]
     for shape in shapes:
         if not shape.shared:
             yield shape, EitherFirst
-        if alone and Adjacent.serves(found, shape) and not found[0].inputs % shape.gives:
+        saved = [found for found in each if Adjacent.serves(found, shape)]
+        if group.streams == 1 and saved and (not shape.shared or len(saved) == len(each)) and not any(
+                found[0].inputs % shape.gives for found in saved):
             yield shape, Adjacent
 
 
