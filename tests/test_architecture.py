@@ -297,7 +297,7 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_890,
+    "circulant": 10_960,
     "training": 15_760,
     "sim": 18_075,
     "hw": 27_875,
@@ -305,7 +305,7 @@ LINES = {
     "benchmarks": 9_080,
     "examples": 1_200,
     "docs": 200,
-    "tests": 57_005,
+    "tests": 57_040,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -60,6 +60,8 @@ RUNNERS_UP = 3
               help="Clock for --latency-us.  [default: the estimate for the device]")
 @click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS",
               help="Largest number of bits in all memories.")
+@click.option("--widths", is_flag=True,
+              help="Choose the number of units, too, at equal multiplications.")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True,
               help="Train the chosen, the uniform and the dense models from this many seeds, and show the spread.")
 @click.option("--hours", type=click.FloatRange(min=0, min_open=True),
@@ -98,7 +100,7 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
             cycles = _cycles(prepared, limits["latency_us"], limits["mhz"])
             found = bounds(prepared, memory_bits=limits["memory_bits"] or 0, cycles=cycles, deadline=deadline)
             models = phase_one(prepared, found, limits["lost"], deadline=deadline, share=_share(deadline, 1 / 2),
-                               jobs=where, show=bars)
+                               widths=limits["widths"], jobs=where, show=bars)
             within = Limits(limits["lost"], cycles, limits["memory_bits"] or math.inf)
             designs = phase_two(models, within, deadline=deadline, share=_share(deadline, 1 / 3), jobs=where, show=bars)
             repeated = repeat(designs, limits["seeds"], jobs=where, show=bars, deadline=_share(deadline, 1 / 2))
@@ -117,7 +119,7 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
         if limits[name] and (name, limits[name]) != ("seeds", 1)),
         *(("set", each) for each in overrides)]
     again = shlex.join(["circulant", "explore", experiment, *(word for name, value in asked for word in (
-        f"--{name}", value))])
+        f"--{name}", value)), *(["--widths"] if limits["widths"] else [])])
     atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,
                                            repeated=repeated, command=again))
     if not as_json:

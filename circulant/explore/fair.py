@@ -5,14 +5,14 @@ have equal multiplications, or equal weight bits, equally many epochs, and the s
 """
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from circulant.experiment import Experiment
 from circulant.explore.bounds import sized
 from circulant.explore.causes import reasons
 from circulant.explore.seeds import in_turn
+from circulant.explore.units import given, multiplications, resized, units
 from circulant.progress import Show, silent
 from circulant.report.seeds import few, spread
 from circulant.run.untrained import untrained
@@ -24,15 +24,11 @@ from circulant.sweep.pareto import mean
 from circulant.sweep.point import Point
 from circulant.sweep.rows import Row
 from circulant.sweep.run import Jobs, run
-from circulant.training.settings.model import OPTIONS
 
-__all__ = ["BITS", "Comparison", "compare", "units"]
+__all__ = ["BITS", "Comparison", "compare"]
 
 BITS = (4, 8)
 """Bits of the weights of the dense networks."""
-
-UNITS = ("hidden", "width")
-"""Keys of a model, or arguments of one in Python, that say how large it is."""
 
 EQUAL = {"multiplications": "multiplications", "weight_memory_bits": "weight bits"}
 
@@ -101,46 +97,25 @@ def _averaged(rows: Sequence[Row]) -> Row:
     return mean(made) | Row(each=[row["quantized"] for row in made]) if made else rows[0]
 
 
-def units(experiment: Experiment) -> str | None:
-    """The key of the model that makes it smaller; None where there is none."""
-    model = experiment.model
-    if model.kind == "python":
-        return next((name for name in UNITS if isinstance(model.arguments.get(name), int)), None)
-    if model.widths:
-        return None
-    return next((name for name in UNITS if name in OPTIONS[model.kind]), None)
-
-
 def _dense(chosen: Experiment, key: str, count: int, bits: int) -> Experiment:
     """A dense experiment of so many units, trained for as many epochs as the block-circulant one in all."""
     training = chosen.training
     rest = training.direct_epochs if training.method == "direct" else training.admm_epochs + training.retrain_epochs
-    smaller: Mapping[str, Any] = {key: count, "projection": min(chosen.model.projection, count // 2)}
-    if chosen.model.kind == "python":
-        smaller = {"arguments": {**chosen.model.arguments, key: count}}
-    model = replace(chosen.model, **smaller)
     return sized(replace(
-        chosen, model=model, quantization=replace(chosen.quantization, weight_bits=bits), training=replace(
+        resized(chosen, key, count), quantization=replace(chosen.quantization, weight_bits=bits), training=replace(
             training, method="admm", dense_epochs=training.dense_epochs + rest, admm_epochs=0, retrain_epochs=0,
             distillation=0.0, hints=0.0)), 1)
 
 
-def _given(chosen: Experiment, key: str) -> int:
-    model = chosen.model
-    return int(model.arguments[key] if model.kind == "python" else getattr(model, key))
-
-
 def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Callable[[Experiment], Network]) -> int:
     """The greatest number of units that keeps a cost; 0 where a single one exceeds it."""
-    from circulant.hw.planner import layer_multiplications
-
     def kept(count: int) -> bool:
         network = network_of(_dense(chosen, key, count, 8))
         if equal == "multiplications":
-            return sum(map(layer_multiplications, network.stages)) <= allowed
+            return multiplications(network) <= allowed
         return weight_count(network) <= allowed
 
-    low, high = 0, max(2, _given(chosen, key) or 64)
+    low, high = 0, max(2, given(chosen, key) or 64)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if kept(middle) else (low, middle)

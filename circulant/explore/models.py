@@ -5,6 +5,8 @@
    become dense, and where that does not do, it is halved until the accuracy holds.
 3. Matrices outside the recurrent layers take twice that block size, if the accuracy holds.
 4. A GRU takes the place of an LSTM, if the accuracy holds.
+5. Where widths are chosen, too: twice the units in larger blocks, at no more multiplications, while that is more
+   accurate; else half of them in smaller blocks. This rule is not E-RNN's.
 """
 import math
 import time
@@ -15,8 +17,10 @@ from typing import Any
 from circulant.experiment import Experiment
 from circulant.explore.bounds import Bounds, sized
 from circulant.explore.causes import ended, hopeless
+from circulant.explore.units import given, multiplications, resized, units
 from circulant.extras import TRAINING, extras
 from circulant.progress import Show, silent
+from circulant.run.untrained import untrained
 from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep.point import Point, plain
@@ -25,6 +29,9 @@ from circulant.sweep.run import Jobs, run
 from circulant.sweep.work import OVER
 
 __all__ = ["Decision", "Models", "phase_one", "points_lost"]
+
+LARGEST, WIDTHS = 64, 5
+"""The largest block size; the rule by which units are chosen."""
 
 START = 8
 """The block size to start with where smaller ones fit, too: that of the papers."""
@@ -38,8 +45,8 @@ class Decision:
     """A training of phase I and what follows from it.
 
     Parameters:
-        step: of E-RNN's rules, 1 to 4.
-        block_size, cell: in words.
+        step: of the rules, 1 to 5.
+        block_size, cell: in words, of rule 5 with the units.
         score: metric of the block-circulant network in float; None where the training failed.
         lost: points of the metric against the dense baseline.
         kept: whether the exploration goes on from it.
@@ -84,13 +91,15 @@ def points_lost(score: float, dense: float, *, higher_is_better: bool) -> float:
 
 
 def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadline: float = math.inf,
-              share: float = math.inf, jobs: Jobs = 1, show: Show = silent, train: Trainer | None = None) -> Models:
+              share: float = math.inf, widths: bool = False, jobs: Jobs = 1, show: Show = silent,
+              train: Trainer | None = None) -> Models:
     """The model with the largest blocks that keeps the accuracy, by the rules above.
 
     Parameters:
         allowed: points of the metric that may be lost against the dense baseline.
         deadline: of `time.monotonic`; no training begins after it, and the one at work ends with its epoch.
         share: a deadline before that one, from the first model on that keeps the accuracy.
+        widths: whether the number of units is chosen, too.
         train: the default trains by `circulant.sweep.run.run`, whose trainings are kept and shared.
 
     Raises:
@@ -100,7 +109,7 @@ def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadlin
     search = _PhaseOne(allowed, deadline, share, train or (
         lambda point: run([point], jobs=jobs, show=show, deadline=search.deadline)[0]))
     chosen = search.double(experiment, limits)
-    for step in (search.coarsen, search.exchange):
+    for step in (search.coarsen, search.exchange, *((search.widen,) if widths else ())):
         chosen = step(chosen)
     return search.outcome(chosen)
 
@@ -167,13 +176,28 @@ class _PhaseOne:
         self._try(4, other)
         return self._kept[-1]
 
+    def widen(self, chosen: Experiment) -> Experiment:
+        """Rule 5."""
+        key = units(chosen)
+        most = multiplications(untrained(chosen)) if key else 0
+        for wider in (True, False) if key else ():
+            before = self._kept[-1]
+            while True:
+                each = _at_cost(self._kept[-1], str(key), most, wider=wider)
+                if each is None or not self._try(WIDTHS, each, better=True):
+                    break
+            if self._kept[-1] is not before:
+                break
+        return self._kept[-1]
+
     def outcome(self, chosen: Experiment) -> Models:
         return Models(chosen, tuple(self._decisions), tuple(self._kept), self._first["dense"],
                       metric=self._first["metric"], higher_is_better=self._first["higher_is_better"], ended=self._ended,
                       left=tuple(self._left))
 
-    def _try(self, step: int, experiment: Experiment) -> bool:
-        """Train an experiment, decide, and say whether it is kept."""
+    def _try(self, step: int, experiment: Experiment, *, better: bool = False) -> bool:
+        """Train an experiment, decide, and say whether it is kept, if need be only where it is ``better`` than the last
+        one that was."""
         if self._decisions and time.monotonic() > self.deadline:
             self._ended = f"the time was over before rule {step}"
             return False
@@ -188,16 +212,18 @@ class _PhaseOne:
                 raise self._failed()
             return False
         self._first = self._first or row
-        better = self._first["higher_is_better"]
-        lost = points_lost(score, self._first["dense"], higher_is_better=better)
+        lost = points_lost(score, self._first["dense"], higher_is_better=self._first["higher_is_better"])
         metric = self._first["metric"]
         compared = (f"has {words(metric)} {shown(metric, score)}, {abs(lost):.2f} points "
                     f"{'worse' if lost >= 0 else 'better'} than the dense {shown(metric, self._first['dense'])}, and "
                     f"{self._allowed:g} may be lost")
+        least = next(each.lost for each in reversed(self._decisions) if each.kept) if better else None
+        if least is not None:
+            compared += f"; the best one before lost {least:.2f}"
         if row["reason"]:
             self._decide(step, experiment, score=score, lost=lost, kept=False, why=f"has no design: {row['reason']}")
             return False
-        kept = lost <= self._allowed
+        kept = lost <= self._allowed and (least is None or lost < least)
         self._decide(step, experiment, score=score, lost=lost, kept=kept, why=compared)
         (self._kept if kept else self._left).append(experiment)
         return kept
@@ -211,10 +237,31 @@ class _PhaseOne:
 
     def _decide(self, step: int, experiment: Experiment, *, score: float | None, lost: float | None, kept: bool,
                 why: str) -> None:
-        model = experiment.model
-        self._decisions.append(Decision(
-            step, str(plain(experiment.compression.block_size)), cell=model.cell if model.kind in ("labeller", "crnn")
-            else model.kind, score=score, lost=lost, kept=kept, why=why))
+        model, key = experiment.model, units(experiment)
+        cell = model.cell if model.kind in ("labeller", "crnn") else model.kind
+        if step == WIDTHS and key:
+            cell += f", {given(experiment, key)} {key}"
+        self._decisions.append(Decision(step, str(plain(experiment.compression.block_size)), cell=cell, score=score,
+                                        lost=lost, kept=kept, why=why))
+
+
+def _at_cost(experiment: Experiment, key: str, most: int, *, wider: bool) -> Experiment | None:
+    """The experiment with twice the units and the smallest blocks that keep the multiplications, or half of the units
+    and blocks a half, a quarter or an eighth as large; None where there is none."""
+    sizes, count = experiment.compression.block_size, given(experiment, key)
+
+    def scaled(size: int, scale: float) -> int:
+        return size if size == 1 else int(size * scale)
+
+    for scale in (1.0, 2.0, 4.0, 8.0) if wider else (1 / 8, 1 / 4, 1 / 2):
+        changed = scaled(sizes, scale) if isinstance(sizes, int) else {
+            name: scaled(size, scale) for name, size in sizes.items()}
+        values = [changed] if isinstance(changed, int) else changed.values()
+        if count > 1 and min(values) > 0 and max(values) <= LARGEST:
+            each = sized(resized(experiment, key, 2 * count if wider else count // 2), changed)
+            if multiplications(untrained(each)) <= most:
+                return each
+    return None
 
 
 def _apart(experiment: Experiment, modules: tuple[Sequence[str], Sequence[str]], size: int, other: int) -> Experiment:

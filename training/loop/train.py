@@ -178,7 +178,7 @@ CALLED = {"learning_rate": "lr", "batch_size": "batch"}
 """Fields of the settings that the functions below take by shorter names."""
 
 DECAYED, SMOOTHED = {"optimizer": "adamw", "weight_decay": 0.2}, 0.1
-"""What direct training needs against overfitting, as it has no teacher, chosen on 10,000 held-out images."""
+"""Settings of direct training against overfitting, as it has no teacher, found with 10,000 held-out images."""
 
 TAKEN = ("Direct training begins with the projection of the model's weights, rescaled to their variance, which is no "
          "longer what the model learned; start = 'dense' keeps it")

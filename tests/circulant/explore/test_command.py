@@ -29,8 +29,8 @@ def explored(monkeypatch):
         seen["experiment"], seen["memory_bits"], seen["cycles"] = experiment, memory_bits, cycles
         return Bounds(1, 16, (), ("every block size fits", "no larger block takes fewer than 90 cycles a step"))
 
-    def phase_one(experiment, limits, allowed, *, deadline, share, jobs, show):
-        seen["allowed"], seen["deadline"], seen["shares"] = allowed, deadline, {"phase_one": share}
+    def phase_one(experiment, limits, allowed, *, deadline, share, widths, jobs, show):
+        seen.update(widths=widths, allowed=allowed, deadline=deadline, shares={"phase_one": share})
         decision = Decision(1, "8", "gru", score=0.98, lost=0.5, kept=True, why="has accuracy 98.00%")
         return Models(experiment, (decision,), (experiment,), dense=0.985, metric="accuracy", higher_is_better=True,
                       ended="the time was over before rule 2")
@@ -105,11 +105,11 @@ def test_the_time_is_divided(call, explored, monkeypatch):
 
 def test_seeds(call, explored, tmp_path):
     assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--seeds", "3", "--latency-us", "2.5",
-                "--set", "training.dense_epochs=4")[0] == 0
-    assert explored["seeds"] == 3
+                "--widths", "--set", "training.dense_epochs=4")[0] == 0
+    assert (explored["seeds"], explored["widths"]) == (3, True)
     page = (tmp_path / "runs" / "explore-digits-gru" / "explore.html").read_text()
     assert ("circulant explore digits-gru --accuracy-loss 0.5 --device LFE5U-25F --latency-us 2.5 --seeds 3 "
-            "--set training.dense_epochs=4") in page
+            "--set training.dense_epochs=4 --widths") in page
 
 
 def test_json(call, explored):

@@ -131,3 +131,35 @@ def test_a_training_that_fails(experiment):
 def test_points_are_hundredths_of_the_metric():
     assert points_lost(0.97, 0.99, higher_is_better=True) == pytest.approx(2)
     assert points_lost(0.25, 0.2, higher_is_better=False) == pytest.approx(5)
+
+
+def at_widths(accuracies, seen):
+    """Trains nothing: the accuracy by units and block size."""
+    def train(point):
+        model, size = point.experiment.model, point.experiment.compression.block_size
+        seen.append((model.hidden, size))
+        return {"metric": "accuracy", "higher_is_better": True, "dense": 0.99, "reason": "",
+                "circulant": accuracies.get((model.hidden, str(size)), 0.5)}
+
+    return train
+
+
+def test_more_units_in_larger_blocks_are_chosen_at_equal_multiplications(experiment):
+    hidden = experiment.model.hidden
+    train = at_widths({(hidden, "8"): 0.986, (2 * hidden, "64"): 0.988}, seen := [])
+    models = phase_one(experiment, limits(8, 8), 0.5, widths=True, train=train)
+    assert seen[-1] == (2 * hidden, 64), "four times as many have no blocks that are large enough"
+    chosen, last = models.chosen, next(each for each in models.decisions if each.step == 5)
+    assert (chosen.model.hidden, chosen.compression.block_size) == (2 * hidden, 64)
+    assert last.cell == f"gru, {2 * hidden} hidden"
+    assert last.why == ("has accuracy 98.80%, 0.20 points worse than the dense 99.00%, and 0.5 may be lost; the best "
+                        "one before lost 0.40")
+
+
+def test_fewer_units_in_smaller_blocks_are_tried_where_more_are_no_better(experiment):
+    hidden = experiment.model.hidden
+    train = at_widths({(hidden, "8"): 0.988, (hidden // 2, "2"): 0.989}, [])
+    models = phase_one(experiment, limits(8, 8), 0.5, widths=True, train=train)
+    assert (models.chosen.model.hidden, models.chosen.compression.block_size) == (hidden // 2, 2)
+    models = phase_one(experiment, limits(8, 8), 0.5, train=train)
+    assert models.chosen.model.hidden == hidden, "not without being asked for"
