@@ -28,7 +28,7 @@ from circulant.sweep.rows import Row
 from circulant.sweep.run import Jobs, run
 from circulant.sweep.work import OVER
 
-__all__ = ["Decision", "Models", "phase_one", "points_lost"]
+__all__ = ["WIDTHS", "Decision", "Models", "phase_one", "points_lost"]
 
 LARGEST, WIDTHS = 64, 5
 """The largest block size; the rule by which units are chosen."""

@@ -19,7 +19,8 @@ from circulant.sweep.rows import Row
 __all__ = ["COSTS_SAID", "page", "tree"]
 
 RULES = {1: "a block size to start with", 2: "doubled; or dense outside the recurrent layers, or halved",
-         3: "larger outside the recurrent layers", 4: "a GRU for the LSTM"}
+         3: "larger outside the recurrent layers", 4: "a GRU for the LSTM",
+         5: "other units at equal multiplications"}
 
 COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are predicted exactly from the plan. "
               "Look-up tables, flip-flops and the clock are estimates, whose errors stand in the last table. The "

@@ -9,8 +9,8 @@ from circulant.boards.estimate.measured import measured
 from circulant.explore.bounds import Bounds, Cost, sized
 from circulant.explore.designs import Designs
 from circulant.explore.fair import Comparison
-from circulant.explore.models import Decision, Models
-from circulant.explore.page import page, tree
+from circulant.explore.models import WIDTHS, Decision, Models
+from circulant.explore.page import RULES, page, tree
 from circulant.sweep.point import Point
 
 
@@ -43,6 +43,10 @@ def cells(text, title):
     """The rows of a table of the page."""
     table = text.split(f"<h2>{title}</h2>")[1].split("</table>")[0]
     return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in table.split("<tr>")[1:]]
+
+
+def test_each_rule_has_words():
+    assert list(RULES) == list(range(1, WIDTHS + 1))
 
 
 def test_the_tree_goes_on_from_what_was_kept(models):
