@@ -214,12 +214,11 @@ class _PhaseOne:
         self._first = self._first or row
         lost = points_lost(score, self._first["dense"], higher_is_better=self._first["higher_is_better"])
         metric = self._first["metric"]
-        compared = (f"has {words(metric)} {shown(metric, score)}, {abs(lost):.2f} points "
-                    f"{'worse' if lost >= 0 else 'better'} than the dense {shown(metric, self._first['dense'])}, and "
-                    f"{self._allowed:g} may be lost")
+        compared = (f"has {words(metric)} {shown(metric, score)}, {_points(lost)} than the dense "
+                    f"{shown(metric, self._first['dense'])}, and {self._allowed:g} may be lost")
         least = next(each.lost for each in reversed(self._decisions) if each.kept) if better else None
         if least is not None:
-            compared += f"; the best one before lost {least:.2f}"
+            compared += f"; the best one before is {_points(least)}"
         if row["reason"]:
             self._decide(step, experiment, score=score, lost=lost, kept=False, why=f"has no design: {row['reason']}")
             return False
@@ -243,6 +242,10 @@ class _PhaseOne:
             cell += f", {given(experiment, key)} {key}"
         self._decisions.append(Decision(step, str(plain(experiment.compression.block_size)), cell=cell, score=score,
                                         lost=lost, kept=kept, why=why))
+
+
+def _points(lost: float) -> str:
+    return f"{abs(lost):.2f} points {'worse' if lost >= 0 else 'better'}"
 
 
 def _at_cost(experiment: Experiment, key: str, most: int, *, wider: bool) -> Experiment | None:

@@ -153,7 +153,7 @@ def test_more_units_in_larger_blocks_are_chosen_at_equal_multiplications(experim
     assert (chosen.model.hidden, chosen.compression.block_size) == (2 * hidden, 64)
     assert last.cell == f"gru, {2 * hidden} hidden"
     assert last.why == ("has accuracy 98.80%, 0.20 points worse than the dense 99.00%, and 0.5 may be lost; the best "
-                        "one before lost 0.40")
+                        "one before is 0.40 points worse")
 
 
 def test_fewer_units_in_smaller_blocks_are_tried_where_more_are_no_better(experiment):
