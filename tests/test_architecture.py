@@ -305,7 +305,7 @@ LINES = {
     "benchmarks": 9_080,
     "examples": 1_200,
     "docs": 200,
-    "tests": 57_040,
+    "tests": 57_050,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -37,13 +37,13 @@ def loads(netlist: Netlist, library: Library) -> dict[Net, float]:
 
 def buffer(netlist: Netlist, library: Library, *, fanout: int = FANOUT) -> int:
     """Put trees of buffers behind nets with more sinks than ``fanout``; returns how many buffers. Clocks are left to
-    the clock tree."""
+    the clock tree, and constants need none."""
     if not library.buffers:
         return 0
-    clocks, sinks = _sinks(netlist, library)
+    still, sinks = _sinks(netlist, library)
     fresh, made, number = netlist.fresh(), 0, 0
     for net, level in sinks.items():
-        if net in clocks:
+        if net in still:
             continue
         while len(level) > fanout:
             size = -(-len(level) // (-(-len(level) // fanout)))
@@ -72,8 +72,8 @@ def _memory(group: Sequence[Sink]) -> str:
 
 
 def _sinks(netlist: Netlist, library: Library) -> tuple[set[Net], dict[Net, list[Sink]]]:
-    """Nets of clocks, and the pins that each net drives, ports left out."""
-    clocks: set[Net] = set()
+    """Nets of clocks and constants, and the pins that each net drives, ports left out."""
+    still: set[Net] = set()
     sinks: dict[Net, list[Sink]] = defaultdict(list)
     for name, instance in netlist.instances.items():
         cell = library.cells.get(instance.cell)
@@ -83,12 +83,14 @@ def _sinks(netlist: Netlist, library: Library) -> tuple[set[Net], dict[Net, list
                     for net in dict.fromkeys(nets):
                         sinks[net].append((name, pin))
                 if pin.endswith("_clk"):
-                    clocks |= set(nets)
+                    still |= set(nets)
             elif cell.pins[pin].direction == "input" and isinstance(nets[0], int):
                 sinks[nets[0]].append((name, pin))
                 if cell.pins[pin].role == "clock":
-                    clocks.add(nets[0])
-    return clocks, sinks
+                    still.add(nets[0])
+            elif not cell.inputs:
+                still |= set(nets)
+    return still, sinks
 
 
 def _capacitance(netlist: Netlist, library: Library, sink: Sink) -> float:

@@ -47,6 +47,13 @@ def test_few_readers_and_the_clock_need_no_buffer(library):
     assert all(made.instances[f"flop_{n}"].pins["CK"] == [2] for n in range(8))
 
 
+def test_a_constant_needs_no_buffer(library):
+    """Behind one a reset would not be a constant any more to what plays netlists."""
+    made = netlist(20)
+    made.instances["flop"] = Instance("HIGH", {"Y": [4]})
+    assert buffer(made, library, fanout=8) == 0
+
+
 def test_a_cell_that_drives_much_becomes_a_stronger_one(library):
     made = netlist(1)
     made.instances["read_0"].pins["Y"] = [50]
