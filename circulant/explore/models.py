@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from circulant.experiment import Experiment
-from circulant.explore.bounds import Bounds, sized
+from circulant.explore.bounds import SIZES, Bounds, sized
 from circulant.explore.causes import ended, hopeless
 from circulant.explore.units import given, multiplications, resized, units
 from circulant.extras import TRAINING, extras
@@ -30,8 +30,8 @@ from circulant.sweep.work import OVER
 
 __all__ = ["WIDTHS", "Decision", "Models", "phase_one", "points_lost"]
 
-LARGEST, WIDTHS = 64, 5
-"""The largest block size; the rule by which units are chosen."""
+WIDTHS = 5
+"""The rule by which units are chosen."""
 
 START = 8
 """The block size to start with where smaller ones fit, too: that of the papers."""
@@ -159,7 +159,7 @@ class _PhaseOne:
         size = chosen.compression.block_size
         modules = _modules(chosen)
         if isinstance(size, int) and size > 1 and all(modules):
-            self._try(3, _apart(chosen, modules, size, min(64, 2 * size)))
+            self._try(3, _apart(chosen, modules, size, min(SIZES[-1], 2 * size)))
         return self._kept[-1]
 
     def exchange(self, chosen: Experiment) -> Experiment:
@@ -179,11 +179,13 @@ class _PhaseOne:
     def widen(self, chosen: Experiment) -> Experiment:
         """Rule 5."""
         key = units(chosen)
-        most = multiplications(untrained(chosen)) if key else 0
-        for wider in (True, False) if key else ():
+        if key is None:
+            return self._kept[-1]
+        most = multiplications(untrained(chosen))
+        for wider in (True, False):
             before = self._kept[-1]
             while True:
-                each = _at_cost(self._kept[-1], str(key), most, wider=wider)
+                each = _at_cost(self._kept[-1], key, most, wider=wider)
                 if each is None or not self._try(WIDTHS, each, better=True):
                     break
             if self._kept[-1] is not before:
@@ -260,7 +262,7 @@ def _at_cost(experiment: Experiment, key: str, most: int, *, wider: bool) -> Exp
         changed = scaled(sizes, scale) if isinstance(sizes, int) else {
             name: scaled(size, scale) for name, size in sizes.items()}
         values = [changed] if isinstance(changed, int) else changed.values()
-        if count > 1 and min(values) > 0 and max(values) <= LARGEST:
+        if count > 1 and min(values) > 0 and max(values) <= SIZES[-1]:
             each = sized(resized(experiment, key, 2 * count if wider else count // 2), changed)
             if multiplications(untrained(each)) <= most:
                 return each
