@@ -184,10 +184,9 @@ class _PhaseOne:
         most = multiplications(untrained(chosen))
         for wider in (True, False):
             before = self._kept[-1]
-            while True:
-                each = _at_cost(self._kept[-1], key, most, wider=wider)
-                if each is None or not self._try(WIDTHS, each, better=True):
-                    break
+            while ((each := _at_cost(self._kept[-1], key, most, wider=wider)) is not None
+                   and self._try(WIDTHS, each, better=True)):
+                pass
             if self._kept[-1] is not before:
                 break
         return self._kept[-1]
