@@ -302,7 +302,7 @@ LINES = {
     "sim": 18_075,
     "hw": 27_875,
     "boards": 7_505,
-    "benchmarks": 9_080,
+    "benchmarks": 8_890,
     "examples": 1_200,
     "docs": 200,
     "tests": 57_050,
