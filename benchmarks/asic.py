@@ -13,7 +13,7 @@ import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from benchmarks.designs import DESIGNS, network
 from circulant.boards.asic.cells.catalogue import known, library
 from circulant.boards.asic.flow import FILE, KIND, VERSION, asic, key, settings
 from circulant.boards.asic.macros import model
-from circulant.boards.asic.simulation import simulated
 from circulant.hw import generate
 from circulant.hw.planner import each_step
 from circulant.sim import artifact, design
@@ -49,8 +48,7 @@ MULTIPLIERS = {"lenet5": 342}
 
 
 def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept: Path, samples: int = 2,
-            levels: int | None = None, gated: bool = True, timed: bool = True, simulator: str | None = None,
-            note: Callable[[str], None] = lambda text: None) -> Document:
+            levels: int | None = None, note: Callable[[str], None] = lambda text: None) -> Document:
     """Figures of designs in libraries.
 
     Parameters:
@@ -58,8 +56,6 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
         kept: folder of what was measured before, and of the netlists.
         samples: sequences that each netlist plays; 0 computes no energy.
         levels: of logic between two registers; `LEVELS` where None is given.
-        gated: with ``hardware.clock_gating``.
-        simulator: plays each netlist, too; see `circulant.boards.asic.simulation`.
         note: told what is next.
     """
     designs: dict[str, dict[str, Any]] = {}
@@ -68,44 +64,44 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
         for each in libraries:
             note(f"{name}, {each}")
             depth = levels or LEVELS[each]
-            design_of = generate(made, multipliers=MULTIPLIERS.get(name, 64), levels=depth, clock_gating=gated,
+            design_of = generate(made, multipliers=MULTIPLIERS.get(name, 64), levels=depth, clock_gating=True,
                                  objective="throughput")
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
                 folder = design_of.write(Path(temporary) / "design")
-                figures = of_design(folder, kept / f"{name}-{each}-{depth}{'-gated' * gated}", each, vectors=vectors,
-                                    samples=samples, timed=timed, simulator=simulator, note=note)
+                figures = of_design(folder, kept / f"{name}-{each}-{depth}-gated", each, vectors=vectors,
+                                    samples=samples, note=note)
                 described = design.read(folder)
             designs.setdefault(name, {})[each] = figures | {
                 "weights": source, "multipliers": described["multipliers"],
                 "cycles": [layer["cycles"] for layer in described["layers"]],
-                "levels": depth, "clock_gating": gated, **_operations(described, made, vectors, figures)}
+                "levels": depth, "clock_gating": True, **_operations(described, made, vectors, figures)}
     table = {f"{name}, {each}": _line(figures) for name, found in designs.items() for each, figures in found.items()}
     return {"benchmark": "asic", "table": table, "designs": designs, "libraries": {name: entry.title for name, entry in
                                                                                  known().items()}}
 
 
-def of_design(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int, timed: bool = True,
-              simulator: str | None = None, note: Callable[[str], None]) -> Document:
+def of_design(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int,
+              note: Callable[[str], None]) -> Document:
     """The figures of a design in a library: those of an earlier call where nothing has changed since."""
     found, entry = library((each,))
     macros = model(found.gate_area, found.voltage)
     played = "".join(np.asarray(x).tobytes().hex() for x in vectors.first(samples).inputs) if samples else ""
     wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, entry.mhz), macros),
-                                        timed, played]).encode()).hexdigest()
+                                        played]).encode()).hexdigest()
     file = out / "measured.json"
     if file.is_file() and (before := json.loads(file.read_text()))["key"] == wanted:
-        return _simulated(file, before, out, vectors, samples=samples, simulator=simulator)
-    if not simulator and (shipped := _shipped(wanted)):
+        return cast(Document, before)
+    if shipped := _shipped(wanted):
         return shipped
     try:
-        figures = asic(folder, out, found, entry, mhz=entry.mhz, timed=timed, vectors=vectors if samples else None,
-                       samples=samples, macros=macros).as_json()
-    except TimingMissed as missed:
+        figures = asic(folder, out, found, entry, mhz=entry.mhz, vectors=vectors if samples else None, samples=samples,
+                       macros=macros).as_json()
+    except TimingMissed as missed:  # The netlist and its figures are kept all the same.
         note(str(missed))
-        figures = design_figures(out)
-    found_now = {"key": wanted, "figures": figures | {"key": wanted}}
-    atomic_text(file, json.dumps(found_now))
-    return _simulated(file, found_now, out, vectors, samples=samples, simulator=simulator)
+        figures = artifact.read_json(out / FILE, KIND, VERSION)
+    figures |= {"key": wanted}
+    atomic_text(file, json.dumps(figures))
+    return figures
 
 
 def _shipped(wanted: str) -> Document | None:
@@ -116,21 +112,6 @@ def _shipped(wanted: str) -> Document | None:
                 if figures.get("key") == wanted:
                     return dict(figures)
     return None
-
-
-def _simulated(file: Path, measured: dict[str, Any], out: Path, vectors: Vectors, *, samples: int, simulator: str | None
-               ) -> Document:
-    """The figures, with what a simulator found in the netlist, now or before."""
-    figures: dict[str, Any] = measured["figures"]
-    if simulator and figures.get("simulated", {}).get("simulator") != simulator:
-        figures["simulated"] = simulated(out, vectors, simulator, samples=samples)
-        atomic_text(file, json.dumps(measured))
-    return figures
-
-
-def design_figures(out: Path) -> Document:
-    """The figures of a netlist whose clock was missed, which are kept all the same."""
-    return artifact.read_json(out / FILE, KIND, VERSION)
 
 
 def _operations(described: design.Manifest, made: Network, vectors: Vectors, figures: Mapping[str, Any]

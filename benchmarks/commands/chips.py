@@ -8,7 +8,6 @@ import click
 from benchmarks import asic, boards, estimate, logic, synthesis
 from benchmarks.commands.group import as_json, main, note, show
 from circulant.boards.asic.cells.catalogue import known
-from circulant.boards.asic.simulation import SIMULATORS
 
 
 @main.command("estimate", epilog="Example: python -m benchmarks estimate --json docs/measured/estimate.json")
@@ -81,11 +80,6 @@ def _boards(path: str | None, names: tuple[str, ...], runs: str | None) -> None:
 @click.option("--kept", default="build/asic", show_default=True, type=click.Path(path_type=Path),
               help="Folder of netlists and of earlier measurements, from which a call goes on.")
 @click.option("--levels", type=int, help="Of logic between two registers.  [default: 9 for sky130hd, else 6]")
-@click.option("--clock-gating/--no-clock-gating", "gated", default=True, show_default=True,
-              help="Generate with hardware.clock_gating.")
-@click.option("--simulator", type=click.Choice(SIMULATORS),
-              help="Have this one play each netlist, too.")
-@click.option("--timing/--no-timing", "timed", default=True, show_default=True, help="Analyse the timing by OpenSTA.")
 @as_json
 def _asic(path: str | None, names: tuple[str, ...], libraries: tuple[str, ...], **options: Any) -> None:
     """Designs as standard cells of three libraries: area, clock, energy of an inference."""

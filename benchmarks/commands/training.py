@@ -5,7 +5,7 @@ import click
 from rich.console import Console
 
 from benchmarks import alternatives, campaign, defaults, digits, equal_bits, faults, noisy_images, results
-from benchmarks.commands.group import add, as_json, main, show
+from benchmarks.commands.group import add, as_json, main, note, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
 from circulant.progress import Bars
@@ -26,15 +26,14 @@ add("equal-bits", equal_bits.measure, "Four families at equal weight bits: error
 @as_json
 def _defaults(path: str | None, seeds: int, epochs: int, sets: tuple[str, ...]) -> None:
     """Points lost by train_admm and train_direct with default settings, on small sets; goes on where it stopped."""
-    show(defaults.measure(seeds=seeds, epochs=epochs, sets=sets or tuple(defaults.SETS),
-                          note=lambda text: click.echo(text, err=True)), path)
+    show(defaults.measure(seeds=seeds, epochs=epochs, sets=sets or tuple(defaults.SETS), note=note), path)
 
 
 @main.command("noisy-images", epilog="Example: python -m benchmarks noisy-images --json -")
 @as_json
 def _noisy_images(path: str | None) -> None:
     """MNIST in noise at equal multiplications, three seeds; trains what docs/measured/noisy-images.jsonl has not."""
-    show(noisy_images.measure(note=lambda text: click.echo(text, err=True)), path)
+    show(noisy_images.measure(note=note), path)
 
 
 @main.command("faults", epilog="Example: python -m benchmarks faults --json -")

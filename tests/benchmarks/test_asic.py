@@ -35,8 +35,7 @@ def test_what_leaves_the_circuit_alone_measures_nothing_anew(tmp_path, monkeypat
     monkeypatch.setattr(module, "asic", lambda *_, **__: calls.append(1) or figures)
 
     def measured(played=vectors, samples=2):
-        return module.of_design(folder, tmp_path / "out", "tiny", vectors=played, samples=samples, timed=False,
-                                simulator=None, note=print)
+        return module.of_design(folder, tmp_path / "out", "tiny", vectors=played, samples=samples, note=print)
 
     (tmp_path / "out").mkdir()
     first = measured()
