@@ -14,6 +14,14 @@ TASKS = {"classification": "{gru = 8, linear = 4}", "regression": "{gru = 8}", "
          "images": "{second = 4, linear = 4}", "lengths": "{gru = 4}"}
 """The block sizes of the network of each task; its files lie in a folder of its name."""
 
+RECIPES = ("distillation = 0.5          # part of the loss that is the distance from the dense baseline's outputs\n",
+           """\
+optimizer = "adamw"
+weight_decay = 0.3          # with the next one, against overfitting
+label_smoothing = 0.1
+""")
+"""Settings of a training of recurrent layers, and of others."""
+
 
 def create(folder: str | Path, task: str = "classification") -> list[Path]:
     """Write the files, which are called after the folder; returns their paths.
@@ -34,7 +42,7 @@ def create(folder: str | Path, task: str = "classification") -> list[Path]:
                       "remove it")
     made = []
     values = {"name": name, "blocks": TASKS[task], "hidden": 16 if task == "images" else 32,
-              "budget": 0 if task in ("regression", "per-step") else 0.5}
+              "budget": 0 if task in ("regression", "per-step") else 0.5, "recipe": RECIPES[task == "images"]}
     for template, target in (("experiment.toml", f"{name}.toml"), (f"{task}/net.py.txt", "net.py"),
                              (f"{task}/data.py.txt", "data.py")):
         text = resources.files("circulant").joinpath("templates/new", template).read_text("utf-8")

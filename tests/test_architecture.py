@@ -297,8 +297,8 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_960,
-    "training": 15_760,
+    "circulant": 10_970,
+    "training": 15_770,
     "sim": 18_075,
     "hw": 27_875,
     "boards": 7_505,
@@ -309,7 +309,7 @@ LINES = {
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_210, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_100, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

@@ -22,6 +22,7 @@ from circulant.training.loop.metrics import Metrics
 from circulant.training.loop.notes import chance
 from circulant.training.loop.runtime import choose_device, process_group
 from circulant.training.loop.trainer import Progress, Trainer
+from circulant.training.models.cells import Recurrent
 from circulant.training.models.models import build, described
 from circulant.training.settings.compression import CompressionSettings
 from circulant.training.settings.model import ModelSettings
@@ -177,8 +178,9 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
 CALLED = {"learning_rate": "lr", "batch_size": "batch"}
 """Fields of the settings that the functions below take by shorter names."""
 
-DECAYED, SMOOTHED = {"optimizer": "adamw", "weight_decay": 0.2}, 0.1
-"""Settings of direct training against overfitting, as it has no teacher, found with 10,000 held-out images."""
+DECAY, DIRECT_DECAY, SMOOTHED, TAUGHT = 0.3, 0.2, 0.1, 0.5
+"""Settings against overfitting, found with held-out samples (docs/archive/training.md): weight decay with ADMM and with
+direct training, label smoothing, and the weight of a distillation, which recurrent layers prefer with ADMM."""
 
 TAKEN = ("Direct training begins with the projection of the model's weights, rescaled to their variance, which is no "
          "longer what the model learned; start = 'dense' keeps it")
@@ -216,19 +218,23 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
         progress: whether it is shown on stderr.
         on_epoch: called after each epoch with the phase, the epoch from 1, their number, and the metrics.
         checkpoint, resume: as for `train`.
-        settings: further fields of `TrainingSettings`. Where they are left out, ``averaging`` is "ema", and
-            ``distillation`` 0.5, or 0 where ``dense_epochs`` is given.
+        settings: further fields of `TrainingSettings`. Where they are left out, ``averaging`` is "ema". A model with
+            recurrent layers then has a ``distillation`` of 0.5, or 0 where ``dense_epochs`` is given; another one has
+            ``label_smoothing`` 0.1, if it is of classes and without distillation, and "adamw" with a ``weight_decay``
+            of 0.3 where both are left out.
 
     Raises:
         Refusal: before anything is trained as `samples`, `task_of`, `compress` and `Admm`, and when the forward method
             cannot be traced; as `fit`; a checkpoint of another training.
     """
-    settings = {"averaging": "ema", "distillation": 0.5 if dense_epochs is None else 0.0, **settings}
+    read = samples(data, test, loss=loss, seed=seed, batch=batch)
+    recurrent = any(isinstance(matrix.module, nn.RNNBase | Recurrent) for matrix in matrices(model).values())
+    settings = ({"averaging": "ema", "distillation": TAUGHT if dense_epochs is None else 0.0, **settings} if recurrent
+                else _regular(read, DECAY, settings))
     chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs,
                               dense_epochs=epochs if dense_epochs is None else dense_epochs, learning_rate=lr,
                               retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
                               batch_size=batch, seed=seed, **settings)
-    read = samples(data, test, loss=loss, seed=seed, batch=batch)
     task = task_of(read, loss=loss, metric=metric, higher_is_better=higher_is_better, smoothing=chosen.label_smoothing)
     return _alone(model, read, task, settings=chosen, phases=("admm", "retrain"), block_size=block_size,
                   visible=progress, on_epoch=on_epoch, checkpoint=checkpoint, resume=resume)
@@ -265,14 +271,20 @@ def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, lo
         settings["start"] = "projected"
         said = [TAKEN] if dense_epochs == 0 and block_size != 1 else []
     read = samples(data, test, loss=loss, seed=seed, batch=batch)
-    smoothed = read.task == "classification" and not settings.get("distillation")
-    settings = {"averaging": "ema", **(DECAYED if DECAYED.keys().isdisjoint(settings) else {}),
-                **({"label_smoothing": SMOOTHED} if smoothed else {}), **settings}
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
-                              dense_epochs=epochs if dense_epochs is None else dense_epochs, **settings)
+                              dense_epochs=epochs if dense_epochs is None else dense_epochs,
+                              **_regular(read, DIRECT_DECAY, settings))
     task = task_of(read, loss=loss, metric=metric, higher_is_better=higher_is_better, smoothing=chosen.label_smoothing)
     return _alone(model, read, task, settings=chosen, phases=("direct",), block_size=block_size, visible=progress,
                   on_epoch=on_epoch, checkpoint=checkpoint, resume=resume, said=said)
+
+
+def _regular(data: Samples, decay: float, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, and those against overfitting that they leave out."""
+    decayed = {"optimizer": "adamw", "weight_decay": decay}
+    smoothed = data.task == "classification" and not settings.get("distillation")
+    return {"averaging": "ema", **(decayed if decayed.keys().isdisjoint(settings) else {}),
+            **({"label_smoothing": SMOOTHED} if smoothed else {}), **settings}
 
 
 def _alone(model: nn.Module, data: Samples, task: Task, *, settings: TrainingSettings, phases: tuple[str, ...],

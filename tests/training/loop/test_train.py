@@ -62,11 +62,14 @@ def test_train_admm_leaves_the_model():
 
 def test_what_is_left_out_is_a_recipe():
     short = {"epochs": 1, "retrain_epochs": 1, "progress": False}
-    left, given = (train_admm(dense_model(), tiny(), **short, **more).model.state_dict()
-                   for more in ({}, {"block_size": 8, "averaging": "ema", "distillation": 0.5}))
-    assert all(torch.equal(value, given[name]) for name, value in left.items())
-    short.pop("retrain_epochs")
     recipe = {"averaging": "ema", "optimizer": "adamw", "weight_decay": 0.2, "label_smoothing": 0.1}
+    layers = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
+    for model, same in ((dense_model(), {"averaging": "ema", "distillation": 0.5}),
+                        (layers, recipe | {"weight_decay": 0.3})):
+        left, given = (train_admm(model, tiny(), **short, **each).model.state_dict()
+                       for each in ({}, {"block_size": 8, **same}))
+        assert all(torch.equal(value, given[name]) for name, value in left.items()), model
+    short.pop("retrain_epochs")
     asked = {"optimizer": "sgd"}, {"optimizer": "sgd", "averaging": "ema", "weight_decay": 0.0, "label_smoothing": 0.1}
     plain = {"weight_decay": 0.0}, {**recipe, "optimizer": "adam", "weight_decay": 0.0}
     for more, same in (({}, recipe), asked, plain):
