@@ -250,7 +250,8 @@ class Graph:
 def _only(name: str, what: str, found: Sequence[Any]) -> Any:
     if len(found) != 1:
         names = ", ".join(getattr(each, "name", each) for each in found)
-        raise Refusal(f"Network {name!r} must have one {what} for this, not {len(found)}, {names}; take a part of it")
+        raise Refusal(f"Network {name!r} must have one {what} for this, not {len(found)}, {names}; "
+                      "give a dictionary by name, or take a part of it")
     return found[0]
 
 

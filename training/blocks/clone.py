@@ -3,9 +3,10 @@ from copy import deepcopy
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.refusal import Refusal
 from circulant.training.blocks.fast_forward import use_fast_forward
 
 __all__ = ["clone", "settle"]
@@ -15,7 +16,15 @@ def clone(model: nn.Module) -> nn.Module:
     """A deep copy, independent of the original also where modules are parametrized.
 
     Of the modules that `compress` parametrizes, `copy.deepcopy` makes such copies, too (see `settle`); this is for all.
+
+    Raises:
+        Refusal: when a module holds a computed tensor, as hooks make it, which nothing can copy.
     """
+    for path, module in model.named_modules():
+        if made := [name for name, value in vars(module).items() if isinstance(value, Tensor) and value.grad_fn]:
+            raise Refusal(f"The tensors of a module must be parameters or buffers, but {path or 'model'}.{made[0]} is "
+                          "computed, as by torch.nn.utils.weight_norm; use that of torch.nn.utils.parametrizations, or "
+                          "keep no result in the module")
     for module in model.modules():
         if parametrize.is_parametrized(module):
             settle(module)

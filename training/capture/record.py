@@ -137,7 +137,8 @@ class _Recorder(TorchFunctionMode):
         self._called = set[str]()
 
     def took(self, name: str, sample: Tensor) -> None:
-        """Note the input."""
+        """Note the input, whose name no module may have then."""
+        self._called.add(name)
         self._finish(self._begin(name, "input", None, (), {}), sample)
 
     def known(self, value: Any) -> Any:

@@ -8,12 +8,15 @@ from circulant.sim.shape.graph import free_name
 from circulant.training.kinds.activation import Function, Softmax
 from circulant.training.kinds.add import Add
 from circulant.training.kinds.cell import Recurrent, ends
+from circulant.training.kinds.conv import Conv
+from circulant.training.kinds.depthwise import Depthwise
 from circulant.training.kinds.linear import Linear
 from circulant.training.kinds.matrix import Matrix
 from circulant.training.kinds.maximum import Maximum
 from circulant.training.kinds.over_time import Reduce
 from circulant.training.kinds.product import Multiply
 from circulant.training.kinds.scale import Scale
+from circulant.training.kinds.taps import CausalConv
 from circulant.training.neutral.graph import Constant, Graph, Move, Node
 
 __all__ = ["simplify"]
@@ -26,7 +29,8 @@ KIN: dict[tuple[str, tuple[float, ...]], str] = {("sigmoid", ()): "silu", ("hard
 
 
 def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Scales and ReLUs folded, last steps taken by the recurrent layers themselves, a last softmax dropped.
+    """Scales and ReLUs folded, last steps taken by the recurrent layers themselves, a last softmax dropped; of
+    convolutions those are causal whose later outputs nothing takes.
 
     A scale s and shift t of the outputs of a matrix is another matrix, diag(s)·W, which is block-circulant only where s
     is one number within each block of rows. There (always at block size 1) it is folded, exactly; elsewhere, and where
@@ -37,12 +41,17 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
         The graph, and for each name what became of it, where a node went or changed.
     """
     notes: dict[str, str] = {}
-    for kind in (Multiply, Reduce, Scale, Recurrent, Function):
+    for kind in (Conv, Depthwise, CausalConv, Multiply, Reduce, Scale, Recurrent, Function):
         for name in [node.name for node in graph.nodes if isinstance(node, kind)]:
             if not any(node.name == name for node in graph.nodes):
                 continue
             node: Any = graph[name]  # what it takes may have changed
-            if kind is Multiply:
+            if kind in (Conv, Depthwise):
+                graph = _causal(graph, node, notes)
+            elif kind is CausalConv:  # What is beside it takes a single step, which may come as a vector, too.
+                graph = graph.having(*filter(None, (user.causal(node.sizes[-1]) for user in graph.users(
+                    node.inputs[0]) if user.sizes[-1] == node.sizes[-1])))
+            elif kind is Multiply:
                 graph = _product(graph, node, notes)
             elif kind is Reduce:
                 graph = _of_branches(_reduced(graph, node, notes), name, notes)
@@ -103,6 +112,26 @@ def _fold(graph: Graph, node: Scale) -> tuple[Graph, str]:
     if held:
         return graph, f"not folded, as the weights of {source.name} are quantized"
     return graph, f"not folded, as it differs within the blocks of {k} of {source.name}"
+
+
+def _causal(graph: Graph, node: Node, notes: dict[str, str]) -> Graph:
+    """The graph in which a convolution over time that pads both sides is causal, where nothing takes the outputs that
+    know later steps, as in the TCN of Bai et al. 2018 (arXiv 1803.01271)."""
+    steps, every, users = graph[node.inputs[0]].sizes[-1], node.sizes[-1], graph.users(node.name)
+    made = node.causal(steps)
+    if made is None or every == steps or not users or node.name in graph.ends or not all(
+            isinstance(user, Move) and len(user.inputs) == 1 and bool((user.places % every < steps).all())
+            for user in users):
+        return graph
+    graph = graph.having(made)
+    for user in users:
+        assert isinstance(user, Move)
+        kept = replace(user, places=user.places // every * steps + user.places % every)
+        graph = graph.having(kept)
+        if kept.shape == made.shape and torch.equal(kept.places.flatten(), torch.arange(kept.places.numel())):
+            graph = graph.without(kept)
+            notes.update(dict.fromkeys(user.path, f"part of {node.name}"))
+    return graph
 
 
 def _product(graph: Graph, node: Multiply, notes: dict[str, str]) -> Graph:

@@ -130,7 +130,8 @@ def _softmax(call: Call) -> Value:
     source = call.tensor
     axis = call.module.dim if call.module is not None else call.bind("dim", dim=None)["dim"]
     if axis is None or axis % source.rank != source.rank - 1 or source.batch == source.rank - 1:
-        raise Unsupported(f"it must go over the features on the last axis, not dim={axis!r}; give it dim=-1")
+        raise Unsupported(f"it must go over the features on the last axis, not dim={axis!r}; give it dim=-1, "
+                          "or take a mean over time where it weighs steps")
     return call.emit(Softmax, (source,), source.batch, log="log" in call.kind.lower())
 
 

@@ -41,6 +41,13 @@ class Conv(Matrix):
                            first=self.first.unflatten(0, kernel).transpose(0, 1).flatten(0, 1),
                            constraint=BlockCirculant(old.rows, old.columns, old.block_size, old.groups, kernel[::-1]))
 
+    def causal(self, steps: int) -> Node | None:
+        reach = (self.constraint.kernel[0] - 1) * self.dilation[0]
+        return CausalConv(name=self.name, kind=self.kind, inputs=self.inputs, shape=(*self.shape[:-1], steps),
+                          first=self.first, constraint=self.constraint, bias=self.bias, grid=self.grid, relu=self.relu,
+                          dilation=self.dilation[0]) if (self.stride, self.padding, self.groups, self.shape[-1]) == (
+                              (1,), (reach,), 1, steps + reach) else None
+
 
 @fault.register
 def _(module: nn.Conv1d | nn.Conv2d) -> str:

@@ -44,6 +44,12 @@ class Depthwise(Node):
         return None if self.relu or self.grid else replace(
             self, weight=self.weight * scale, bias=shift + scale * self.bias)
 
+    def causal(self, steps: int) -> Node | None:
+        reach = (self.kernel[0] - 1) * self.dilation[0]
+        return CausalDepthwise(name=self.name, kind=self.kind, inputs=self.inputs, shape=(*self.shape[:-1], steps),
+                               weight=self.weight, bias=self.bias, relu=self.relu, dilation=self.dilation[0]) if (
+            self.stride, self.padding, self.grid, self.shape[-1]) == ((1,), (reach,), None, steps + reach) else None
+
 
 def _fits(module: Any) -> bool:
     return bool(module.groups == module.in_channels == module.out_channels > 1)

@@ -46,6 +46,11 @@ class Node:
         """The node with rows and columns of its images exchanged; None where it gives no images of images."""
         return None
 
+    def causal(self, steps: int) -> "Node | None":
+        """The convolution that gives the first so many outputs of this one, of steps, and knows no later ones; None
+        where there is none."""
+        return None
+
     def turned(self, **fields: Any) -> Self:
         """The node with rows and columns of its result exchanged, and with other fields."""
         batch, channels, height, width = self.shape

@@ -113,6 +113,7 @@ def graph(nodes, outputs=("a",), inputs=("x",)):
     (lambda: graph([Node(relu("a"), ("x",)), Node(FloatConcat("b", (4, 3)), ("a", "x"))], ("b",)),
      "Layer 'b' must take the 4 and 4 values that come before it, not 4 and 3; give it these sizes"),
     (lambda: two_ways().run(np.zeros((1, 2, 4))),
-     "Network 'two' must have one input for this, not 2, x, y; take a part of it")])
+     "Network 'two' must have one input for this, not 2, x, y; "
+     "give a dictionary by name, or take a part of it")])
 def test_what_is_no_graph_is_refused(make, message):
     assert refused(make) == message

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import block_sizes, compress
 from circulant.training.models.models import ModelSettings, build
@@ -83,3 +84,10 @@ def test_clone_keeps_other_parametrizations():
     twin = clone(model)
     assert torch.equal(twin(x), model(x))
     assert set(twin.state_dict()) == set(model.state_dict())
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*is deprecated:FutureWarning")
+def test_a_weight_that_a_hook_computes_is_refused():
+    with pytest.raises(Refusal, match=r"^The tensors of a module must be parameters or buffers, but 0\.weight is "
+                                      r"computed, as by .*; use that of torch\.nn\.utils\.parametrizations, or keep"):
+        clone(nn.Sequential(torch.nn.utils.weight_norm(nn.Linear(3, 3))))

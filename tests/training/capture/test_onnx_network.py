@@ -202,6 +202,7 @@ def test_arithmetic_that_is_refused(node, shape, constants, message, tmp_path):
 
 @pytest.mark.parametrize(("node", "shape", "constants", "wanted"), [
     (("Relu", ["x"], {}), [6], {}, lambda x: np.maximum(x, 0)),
+    (("Abs", ["x"], {}), [6], {}, np.abs),
     (("Softmax", ["x"], {"axis": 0}), [6], {}, lambda x: x),
     (("MatMul", ["x", "a"], {}), [2, 6], {"a": np.eye(6, dtype=np.float32)[:, :2] / 2}, lambda x: x[..., :2] / 2),
     (("Mul", ["x", "a"], {}), [6], {"a": np.arange(6, dtype=np.float32)}, lambda x: x * np.arange(6)),

@@ -223,3 +223,18 @@ def test_the_parts_of_one_call_are_told_apart():
     assert {entry.name: entry.status for entry in report}["unbind"] == "captured", str(report)
     with pytest.raises(Refusal, match=r"has none for unbind \(unbind"):
         export(model, torch.randn(STEPS))
+
+
+def test_an_input_may_be_called_as_a_module():
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.audio, self.text = nn.Linear(6, 3), nn.Linear(4, 6)
+
+        def forward(self, audio, text):
+            return torch.cat((self.audio(audio), self.text(text)), 1)
+
+    model, given = Both(), {"audio": torch.randn(9, 6), "text": torch.randn(9, 4)}
+    network = export(model, given)
+    assert [entry.name for entry in network.inputs] == ["audio", "text"]
+    assert abs(network.run(given).real - model(**given).detach().numpy()).max() < 2e-3

@@ -5,8 +5,11 @@ from torch import nn
 
 from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
+from circulant.training.conversion import reference
+from circulant.training.kinds.conv import Conv
 from circulant.training.kinds.linear import Linear
 from circulant.training.kinds.scale import Scale
+from circulant.training.kinds.taps import CausalConv, CausalDepthwise
 from circulant.training.neutral.graph import Input
 from tests import neutral
 from tests.modules import Net
@@ -99,3 +102,31 @@ def test_the_shapes_of_nodes():
                                                     (None, 5)]
     assert [entry.shape for entry in entries.values()] == ["N × 4 × 4 × 4", "N × 4 × 2 × 2", "N × 16", "N × 5"]
     assert [node.name for node in graph.users("0")] == ["1"]
+
+
+def test_a_convolution_whose_later_outputs_nothing_takes_is_causal():
+    """The block of Bai et al. 2018, whose shortcut is computed first, and a depthwise one."""
+    def run(m, x):
+        x = x.transpose(1, 2)
+        short = m.short(x)
+        y = torch.relu(m.first(x)[:, :, :-4].contiguous())
+        return m.last(torch.relu(m.second(y)[..., :x.shape[-1]] + short)[:, :, -1])
+
+    torch.manual_seed(0)
+    for groups in (1, 8):
+        model = Net(run, first=nn.Conv1d(4, 8, 3, padding=4, dilation=2), short=nn.Conv1d(4, 8, 1),
+                    second=nn.Conv1d(8, 8, 3, padding=2, groups=groups), last=nn.Linear(8, 3)).double().eval()
+        x = torch.randn(6, 9, 4, dtype=torch.float64)
+        graph, report = capture(model, x)
+        report.require()
+        assert [type(graph[name]) for name in ("first", "short", "second")] == [
+            CausalConv, CausalConv, CausalConv if groups == 1 else CausalDepthwise]
+        with torch.no_grad():
+            found = torch.as_tensor(reference(model, x).run(x.numpy()))
+            torch.testing.assert_close(found, model(x), rtol=1e-10, atol=1e-10)
+
+
+def test_a_convolution_whose_later_outputs_are_taken_stays_one_over_images():
+    model = Net(lambda m, x: m.conv(x)[:, :, 2:].flatten(1), conv=nn.Conv1d(4, 8, 3, padding=2)).double().eval()
+    graph, _ = simplified(model, torch.randn(3, 4, 9, dtype=torch.float64))
+    assert type(graph["conv"]) is Conv

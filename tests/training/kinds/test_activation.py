@@ -70,7 +70,7 @@ def test_a_softmax_elsewhere_says_its_way_out():
     assert report.ok
     assert not report.exportable
     assert "leave it out, or let it be the last node, where it is dropped" in str(report)
-    assert "it must go over the features on the last axis, not dim=0; give it dim=-1" in str(
+    assert "it must go over the features on the last axis, not dim=0; give it dim=-1, or take a mean over time" in str(
         inspect(nn.Sequential(nn.Linear(8, 4), nn.Softmax(0)), torch.zeros(2, 8)))
 
 
