@@ -29,7 +29,9 @@ DEAREST = ("hw/chips/test_folders.py", "test_end_to_end.py", "sim/cosim/test_ver
 
 MOST_GARBAGE = 3_000_000
 """New objects before garbage is looked for: some 300 MB. Nearly all that is new while a circuit is elaborated
-lives as long as it, and with Python's 700 the search took a fifth of the time of such tests."""
+lives as long as it, and with Python's 700 the search took a fifth of the time of such tests, a third of collection."""
+
+gc.set_threshold(MOST_GARBAGE)
 
 _left_out = pytest.StashKey[int]()
 
@@ -65,10 +67,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """No garbage is looked for among the tests and the modules, which live to the end, and seldom elsewhere."""
+    """No garbage is looked for among the tests and the modules, which live to the end."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(MOST_GARBAGE)
 
 
 @pytest.hookimpl(trylast=True)

@@ -6,16 +6,12 @@ from hypothesis import strategies as st
 
 from circulant.hw.arith.bounded import Span
 from circulant.hw.arith.packed_product import PackedForm, PackedProduct, packed_word, packing
+from tests.hw.arith.test_bounded import cut
 from tests.hw.simulate import trace
 
 PORTS = [(27, 18), (25, 18)]
 
 signed = Span.of_width
-
-
-def cut(value, bits):
-    """The lower bits of an integer, as a signed number."""
-    return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
 
 @given(data=st.integers(2, 18), factor=st.integers(2, 12), ports=st.sampled_from(PORTS), numbers=st.data(),
