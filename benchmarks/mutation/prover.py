@@ -8,16 +8,16 @@ proves it for all that their registers can be loaded with.
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 
 from benchmarks.formal.aig import TRUE
-from benchmarks.formal.check import available
 from benchmarks.formal.induction import same
 from benchmarks.formal.loaded import same_when_loaded
-from benchmarks.formal.netlist import Box, Netlist, netlist
+from benchmarks.formal.netlist import Box, netlist
 from benchmarks.formal.parts import RESET, parts
+from benchmarks.formal.tools import available
 from benchmarks.formal.twin import Machine
-from benchmarks.mutation.mutants import Mutant
+from benchmarks.mutation.mutants import Mutant, placed
 from benchmarks.mutation.selected import selected
 from circulant.sim.cosim.manifest import Manifest
 
@@ -32,9 +32,9 @@ LARGEST = 12_000
 LOADED = 2
 """Parts, from the inside out, for which it is proved for what they are loaded with."""
 
-MULTIPLIERS = 64
-"""Multipliers of such a part at the most, which are looked into there: a convolution with 150 of them has millions of
-gates."""
+MULTIPLIERS, MEMORY = 64, 1 << 15
+"""Multipliers of such a part at the most, and bits of its memories: these are gates and registers there, and those of a
+convolution with 150 multipliers are millions."""
 
 
 def patience() -> float:
@@ -52,8 +52,7 @@ class Prover:
     def __init__(self, manifest: Manifest, verilog: str, planted: Sequence[Mutant]) -> None:
         self._verilog, self._manifest = verilog, manifest
         self._selected = selected(verilog, planted)
-        self._circuit = cache(partial(self._netlist, boxes=True))
-        self._gates = cache(partial(self._netlist, boxes=False))
+        self._circuit = cache(lambda name: netlist(self._selected, name, images=manifest.images, boxes=True))
         self._machine = cache(self._made)
 
     def mutant(self, mutant: Mutant) -> dict[str, str]:
@@ -70,18 +69,15 @@ class Prover:
                     return {"proved": "the circuit is the same" if whole else
                             f"a part of the circuit is the same, {part}, with {answer.apart} registers told apart"}
                 why = answer.why
-            few = sum(isinstance(cell, Box) for cell in circuit.cells) <= MULTIPLIERS
+            few = sum(isinstance(cell, Box) for cell in circuit.cells) <= MULTIPLIERS and sum(
+                memory.width * memory.depth for memory in circuit.memories) <= MEMORY
             if n < LOADED and few and not whole and self._loaded(part, mutant):
                 return {"proved": f"the same for all that registers can be loaded with, {part}"}
         return {"proved": "", "why": why}
 
     def _loaded(self, part: str, mutant: Mutant) -> bool:
-        circuit = self._gates(part)
-        chosen = circuit.choices.get(str(mutant.number), ())
-        return same_when_loaded(circuit, dict.fromkeys(chosen, TRUE), seconds=patience())
-
-    def _netlist(self, part: str, *, boxes: bool) -> Netlist:
-        return netlist(self._selected, part, images=self._manifest.images, boxes=boxes)
+        one, other = (placed(self._verilog, [mutant], alive=alive) for alive in (lambda _: "1'b0", lambda _: "1'b1"))
+        return same_when_loaded(one, other, part, self._manifest.images, seconds=patience())
 
     def _made(self, part: str) -> Machine:
         whole = part == self._manifest.top
