@@ -1,5 +1,6 @@
 """Arguments of a command line: which run is meant, and the size of its design. The frame of every command of a run."""
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,20 @@ from circulant.progress import Bars
 from circulant.run.run_folder import CHECKPOINT, Run
 from circulant.sim.refusal import Refusal
 
-__all__ = ["JSON", "STEPS", "find", "say", "step"]
+__all__ = ["JSON", "STEPS", "Number", "find", "say", "step"]
 
 RUNS = Path("runs")
 
 STEPS = ("train", "quantize", "generate", "simulate", "reload", "report")
 """Commands that go on with what the ones before them left in a run folder."""
+
+
+class Number(click.FloatRange):
+    """A number of a range, which NaN and infinity are not."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        return found if math.isfinite(found) else self.fail(f"{value} is not a finite number.", param, ctx)
 
 
 def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool = False,

@@ -4,7 +4,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from circulant.arguments import JSON, RUNS, say
+from circulant.arguments import JSON, RUNS, Number, say
 from circulant.experiment import DEFAULT, load
 from circulant.extras import extras
 from circulant.progress import Bars
@@ -25,7 +25,7 @@ __all__ = ["asic"]
               "voltage, temperature or process, with commas between them; may be repeated.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of netlist and figures.  [default: asic/LIBRARY in the run folder]")
-@click.option("--mhz", type=click.FloatRange(1, 10_000), metavar="MHZ", help="Target clock.  [default: that of the "
+@click.option("--mhz", type=Number(1, 10_000), metavar="MHZ", help="Target clock.  [default: that of the "
               "library; 100 for liberty files]")
 @click.option("--clock-gating/--no-clock-gating", "gating", default=True, show_default=True,
               help="Give registers with an enable a clock gate.")
@@ -38,7 +38,7 @@ __all__ = ["asic"]
               "fixed contents, which are gates below.  [default: 131072]")
 @click.option("--samples", type=click.IntRange(0), default=4, show_default=True, metavar="N",
               help="Sequences of the test set that are simulated for the energy; 0 computes no energy.")
-@click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Inferences a second, for the mean "
+@click.option("--rate", type=Number(0, min_open=True), metavar="N", help="Inferences a second, for the mean "
               "power at this rate and clock.")
 @click.option("--simulator", type=click.Choice(["icarus", "verilator"]),
               metavar="NAME", help="Also play these sequences under icarus or verilator, and compare every output.")

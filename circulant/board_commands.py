@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from circulant.arguments import JSON, RUNS, say
+from circulant.arguments import JSON, RUNS, Number, say
 from circulant.exits import WRONG
 from circulant.experiment import DEFAULT, load
 from circulant.extras import extras
@@ -45,7 +45,7 @@ RUN = click.argument("folder", metavar="[RUN]", required=False, type=click.Path(
 @RUN
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the bitstream.  [default: boards/BOARD in the run folder]")
-@click.option("--mhz", type=click.FloatRange(1, 1000), metavar="MHZ", help="Clock.  [default: that of the board]")
+@click.option("--mhz", type=Number(1, 1000), metavar="MHZ", help="Clock.  [default: that of the board]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N",
               help="Seed of the placement; another seed reaches another clock.")
 @click.option("--program", "where_to", type=click.Choice(["device", "flash"]),

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from circulant.arguments import CLUSTER, JOBS, JSON, say, workers
+from circulant.arguments import CLUSTER, JOBS, JSON, Number, say, workers
 from circulant.boards.device import device
 from circulant.completion import device_names, experiments
 from circulant.experiment import Board, Experiment, load, save, shipped
@@ -50,13 +50,13 @@ RUNNERS_UP = 3
                epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run folder. "
                       "docs/explore.md describes the steps.")
 @click.argument("experiment", shell_complete=experiments)
-@click.option("--accuracy-loss", "lost", type=click.FloatRange(min=0, max=100), required=True, metavar="POINTS",
+@click.option("--accuracy-loss", "lost", type=Number(min=0, max=100), required=True, metavar="POINTS",
               help="Points of the metric that may be lost against the dense network.")
 @click.option("--device", "part", required=True, metavar="NAME", shell_complete=device_names,
               help="FPGA that the design must fit.")
-@click.option("--latency-us", type=click.FloatRange(min=0, min_open=True), metavar="µs",
+@click.option("--latency-us", type=Number(min=0, min_open=True), metavar="µs",
               help="Largest time of a step in microseconds.")
-@click.option("--mhz", type=click.FloatRange(min=0, min_open=True), metavar="MHz",
+@click.option("--mhz", type=Number(min=0, min_open=True), metavar="MHz",
               help="Clock for --latency-us.  [default: the estimate for the device]")
 @click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS",
               help="Largest number of bits in all memories.")
@@ -64,7 +64,7 @@ RUNNERS_UP = 3
               help="Choose the number of units, too, at equal multiplications.")
 @click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True,
               help="Train the chosen, the uniform and the dense models from this many seeds, and show the spread.")
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True),
+@click.option("--hours", type=Number(min=0, min_open=True),
               help="End after this many hours: what is at work ends with its epoch or design.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results.  [default: runs/explore-NAME]")

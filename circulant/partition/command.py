@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import click
 
-from circulant.arguments import JSON, RUNS, say
+from circulant.arguments import JSON, RUNS, Number, say
 from circulant.completion import device_names
 from circulant.exits import WRONG
 from circulant.experiment import DEFAULT
@@ -46,7 +46,7 @@ T = TypeVar("T")
               help="all, line, ring, or pairs of chips such as 0-1,1-2.")
 @click.option("--streams", is_flag=True,
               help="Let independent sequences, or samples, take turns, the network on each chip, where that is better.")
-@click.option("--latency", "weight", type=click.FloatRange(0), default=0.0, show_default=True, metavar="WEIGHT",
+@click.option("--latency", "weight", type=Number(0), default=0.0, show_default=True, metavar="WEIGHT",
               help="Weight of the spaced latency beside that of the period, 1.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the designs.  [default: chips in the run folder]")

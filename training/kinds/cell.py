@@ -216,8 +216,9 @@ def _module(kind: RecurrentKind, graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     rectified = made in kind.rectified and functions == [*kind.functions[:-1], "Relu"] * ways
     legal = functions == due or rectified or made is cells.LinearRnn
     if not legal or options.get("clip") or options.get("input_forget"):
+        more = "".join(f" with {name}={options[name]}" for name in ("clip", "input_forget") if options.get(name))
         raise node.refused(f"its activations must be {', '.join(kind.functions)} without a clip, not "
-                           f"{', '.join(functions)}; train it with those")
+                           f"{', '.join(functions)}{more}; train it with those")
     names = [*node.inputs, *[""] * 8]
     w, r = (weights(graph, node, name) for name in names[1:3])
     inputs = graph.shapes[node.inputs[0]][-1]

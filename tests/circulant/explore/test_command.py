@@ -122,6 +122,8 @@ def test_json(call, explored):
     (["digits-gru", "--device", "LFE5U-25F"], "Missing option '--accuracy-loss'"),
     (["digits-gru", "--accuracy-loss", "0.5"], "Missing option '--device'"),
     (["digits-gru", "--accuracy-loss", "-1", "--device", "LFE5U-25F"], "-1.0 is not in the range 0<=x<=100"),
+    (["digits-gru", "--accuracy-loss", "nan", "--device", "LFE5U-25F"], "nan is not a finite number."),
+    (["digits-gru", "--accuracy-loss", "1", "--device", "LFE5U-25F", "--hours", "inf"], "inf is not a finite number."),
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25"], "did you mean 'LFE5U-25F'?"),
     (["digit-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F"], "did you mean 'digits-gru'?"),
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--cluster", "here"],

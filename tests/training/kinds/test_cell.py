@@ -43,6 +43,7 @@ def test_both_grus_and_peepholes(op, options, kind, tmp_path):
 @pytest.mark.parametrize(("change", "message"), [
     ({"w": floats(1, 16, 4)}, r"its sizes contradict each other: W must be \(1, 16, 3\) for 3 inputs and hidden_size"),
     ({"clip": 1.0}, r"^Node 'cell' \(LSTM\) of the ONNX file cannot be imported: its activations must be Sigm"),
+    ({"input_forget": 1}, r"Sigmoid, Tanh, Tanh without a clip, not Sigmoid, Tanh, Tanh with input_forget=1; train it"),
     ({"direction": "reverse"}, r"its direction must be forward or bidirectional, not reverse; reverse the data$"),
     ({"activations": ["Sigmoid", "Relu", "Tanh"]}, r"its activations must be Sigmoid, Tanh, Tanh without a clip, not")])
 def test_recurrent_nodes_that_are_refused(change, message, tmp_path):
