@@ -115,7 +115,7 @@ def test_results_are_those_of_golden_and_vectors_come_in_the_period_that_is_plan
 def test_products_that_the_result_waits_for_take_more_values():
     """Multipliers that are left go to joins, too."""
     found, elements = network("wavenet", 24, 2), []
-    for beat_blocks, objective in ((1, "throughput"), (AUTO, "auto")):
+    for beat_blocks, objective in ((1, "throughput"), (2, "auto")):
         plans = plan(found, 120, levels=6, objective=objective, beat_blocks=beat_blocks)
         elements.append([plan.elements for stage, plan in zip(found.stages, plans, strict=True)
                          if stage.kind == "product"])
