@@ -302,7 +302,7 @@ LINES = {
     "sim": 18_075,
     "hw": 27_875,
     "boards": 7_505,
-    "benchmarks": 8_620,
+    "benchmarks": 8_560,
     "examples": 1_200,
     "docs": 200,
     "tests": 57_095,

@@ -1,4 +1,4 @@
-"""Graphs of AND gates, inverters and latches, as AIGER has them (Biere, Heljanko, Wieringa 2011).
+"""Graphs of AND gates and inverters, as AIGER has them (Biere, Heljanko, Wieringa 2011).
 
 A literal is twice a variable's number, plus one where it is inverted; 0 is false and 1 is true.
 """
@@ -18,24 +18,14 @@ class Aig:
         self._gates: dict[tuple[int, int], int] = {}
         self._sides: dict[int, tuple[int, int]] = {}
         self._inputs: list[int] = []
-        self._latches: list[int] = []
-        self._next: dict[int, int] = {}
 
     def input(self) -> int:
         """The literal of a new input."""
         self._inputs.append(self._new())
         return self._inputs[-1]
 
-    def latch(self) -> int:
-        """The literal of a new latch, which is false at first and whose next value `follow` gives."""
-        self._latches.append(self._new())
-        return self._latches[-1]
-
-    def follow(self, latch: int, value: int) -> None:
-        self._next[latch] = value
-
     def sides(self, literal: int) -> tuple[int, int] | None:
-        """The two literals that a gate is the AND of; None of an input or a latch."""
+        """The two literals that a gate is the AND of; None of an input."""
         return self._sides.get(literal >> 1)
 
     def both(self, a: int, b: int) -> int:
@@ -73,13 +63,9 @@ class Aig:
     def any(self, literals: Iterable[int]) -> int:
         return self.all(literal ^ 1 for literal in literals) ^ 1
 
-    def equal(self, a: Sequence[int], b: Sequence[int]) -> int:
-        """Whether two words of one width are the same."""
-        return self.all(self.same(x, y) for x, y in zip(a, b, strict=True))
-
     def write(self, path: Path, bad: Sequence[int]) -> None:
-        """A binary AIGER file of all latches and gates, whose outputs are ``bad``."""
-        order = {literal >> 1: n for n, literal in enumerate([*self._inputs, *self._latches], 1)}
+        """A binary AIGER file of all gates, whose outputs are ``bad``."""
+        order = {literal >> 1: n for n, literal in enumerate(self._inputs, 1)}
         for gate in self._gates.values():
             order[gate >> 1] = len(order) + 1
         order[0] = 0
@@ -87,9 +73,8 @@ class Aig:
         def name(literal: int) -> int:
             return 2 * order[literal >> 1] + (literal & 1)
 
-        head = (len(order) - 1, len(self._inputs), len(self._latches), len(bad), len(self._gates))
-        text = [f"aig {' '.join(map(str, head))}", *(str(name(self._next[latch])) for latch in self._latches),
-                *(str(name(literal)) for literal in bad)]
+        head = (len(order) - 1, len(self._inputs), 0, len(bad), len(self._gates))
+        text = [f"aig {' '.join(map(str, head))}", *(str(name(literal)) for literal in bad)]
         body = bytearray()
         for (a, b), gate in self._gates.items():
             high, low = sorted((name(a), name(b)), reverse=True)

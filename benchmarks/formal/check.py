@@ -5,26 +5,46 @@ A component says itself what has to hold: each output ``ok_…`` is 1 in every c
 """
 import hashlib
 import re
-import subprocess
 import tempfile
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from amaranth.back import rtlil
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, Signal
 from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
-from benchmarks.formal.aig import FALSE, Aig
-from benchmarks.formal.machine import machine
-from benchmarks.formal.netlist import netlist
+from benchmarks.formal.tools import abc, available, yosys
 from benchmarks.resume import Record
+
+__all__ = ["Proof", "available", "prove", "proved"]
 
 FIRST = 8
 """Cycles within which most faults show, and `QUICK` seconds in which they are looked for."""
 
 QUICK = 10
 
-__all__ = ["Proof", "abc", "available", "prove"]
+NOTHING_LEFT = re.compile(r"lat = +0 +and = +0 ")
+"""Statistics of a circuit that merging has emptied."""
+
+SCRIPT = """\
+read_rtlil text
+hierarchy -top top
+delete -port top/o:* top/broken %d
+proc
+flatten
+memory_collect
+memory_nordff
+memory_map
+opt -nodffe -nosdff
+techmap
+setundef -zero
+opt -full -nodffe -nosdff
+dffunmap
+aigmap
+opt_clean
+write_aiger -zinit all.aig
+"""
 
 
 @dataclass(frozen=True)
@@ -39,21 +59,34 @@ class Proof:
     broken: str | None = None
 
 
-def available() -> bool:
-    """Whether ABC is installed, with the wheel of pyosys."""
-    return find_spec("pyosys") is not None
+class _Broken(wiring.Component):
+    """A component, with a bit for each property that does not hold although all assumptions have held so far.
 
+    Members:
+        names: of the properties, in the order of the bits.
 
-def abc(commands: str, folder: Path, seconds: float) -> str:
-    """The output of ABC."""
-    spec = find_spec("pyosys")
-    assert spec is not None and spec.origin is not None, "pyosys brings ABC"
-    try:
-        done = subprocess.run([str(Path(spec.origin).parent / "yosys-abc"), "-q", commands], cwd=folder, text=True,
-                              capture_output=True, check=False, timeout=seconds)
-    except subprocess.TimeoutExpired as late:
-        return (late.stdout or b"").decode() if isinstance(late.stdout, bytes) else late.stdout or ""
-    return done.stdout
+    Raises:
+        RuntimeError: when there is nothing to prove.
+    """
+
+    def __init__(self, component: wiring.Component) -> None:
+        self._unit, members = component, component.signature.members
+        self.names = [name for name in members if name.startswith("ok_")]
+        if not self.names:
+            raise RuntimeError(f"{type(component).__name__} must have outputs ok_…, and has none")
+        super().__init__({"clk": In(1), "unit": Out(component.signature), "broken": Out(len(self.names))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.domains.sync = ClockDomain(local=True)  # Its reset is low.
+        m.submodules.unit = unit = self._unit
+        wiring.connect(m, wiring.flipped(self.unit), unit)
+        assumed = [getattr(unit, name) for name in unit.signature.members if name.startswith("assume_")]
+        held, holds = Signal(init=1), Signal()
+        m.d.comb += [ClockSignal().eq(self.clk), holds.eq(held & Cat(assumed).all()),
+                     self.broken.eq(Cat(holds & ~getattr(unit, name) for name in self.names))]
+        m.d.sync += held.eq(holds)
+        return m
 
 
 def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 40, record: Record[Proof] | None = None
@@ -66,41 +99,33 @@ def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 4
     Raises:
         RuntimeError: when there is nothing to prove.
     """
-    text = rtlil.convert(component, name="top", emit_src=False)
+    whole = _Broken(component)
+    text = rtlil.convert(whole, name="top", emit_src=False)
     key = hashlib.sha256(f"{seconds:g} {cycles} {text}".encode()).hexdigest()
-    return (record or Record(None, Proof)).get(key, lambda: _proved(text, type(component).__name__, seconds, cycles))
+    return (record or Record(None, Proof)).get(key, lambda: _proved(text, whole.names, seconds, cycles))
 
 
-def _proved(text: str, name: str, seconds: float, cycles: int) -> Proof:
-    """The same of a circuit as RTLIL."""
-    circuit = netlist(text, "top", language="rtlil")
-    aig = Aig()
-    outputs = machine(aig, circuit, lambda name, width: [FALSE] * width if name in ("clk", "rst") else [
-        aig.input() for _ in range(width)])
-    wanted = {name: bits[0] for name, bits in outputs.items() if name.startswith("ok_")}
-    if not wanted:
-        raise RuntimeError(f"{name} must have outputs ok_…, and has none")
-    broken = aig.latch()  # An assumption was broken before.
-    allowed = aig.all([broken ^ 1, *(bits[0] for name, bits in outputs.items() if name.startswith("assume_"))])
-    aig.follow(broken, allowed ^ 1)
-    bad = {name: aig.both(allowed, value ^ 1) for name, value in wanted.items()}
+def _proved(text: str, names: list[str], seconds: float, cycles: int) -> Proof:
+    """The same of a circuit as RTLIL, each of whose outputs says that a property is broken."""
     with tempfile.TemporaryDirectory(prefix="circulant-proof-") as temporary:
         folder = Path(temporary)
-        aig.write(folder / "all.aig", [aig.any(bad.values())])
-        first = abc(f"read all.aig; bmc3 -v -F {FIRST} -T {QUICK}", folder, 2 * seconds)
-        if "was asserted" in first:
-            for name, literal in bad.items():
-                aig.write(folder / "one.aig", [literal])
-                said = abc(f"read one.aig; bmc3 -F {FIRST} -T {QUICK}", folder, 2 * seconds)
-                if found := re.search(r"asserted in frame (\d+)", said):
-                    return Proof(int(found[1]), name)
-        # Induction over all pairs of signals that are equal, then IC3; where the first leaves nothing, it was all.
-        said = abc(f"read all.aig; scorr -C 100000; print_stats; pdr -T {seconds:.0f}", folder, 3 * seconds)
-        if "Property proved" in said or re.search(r"lat = +0 +and = +0 ", said):
-            return Proof("induction")
-        said = abc(f"read all.aig; bmc3 -v -F {cycles} -T {seconds:.0f}", folder, 2 * seconds)
-    if found := re.search(r"asserted in frame (\d+)", said):
-        return Proof(int(found[1]), "any")
-    reached = re.findall(r"(?:No output asserted in|frame) +(\d+)", first + said)
+        (folder / "text").write_text(text)
+        yosys(SCRIPT, folder, "all.aig")
+        said = ""
+        # Behind a quick look: induction over all pairs of signals that are equal, and where that leaves anything, IC3.
+        for way, limit in ((f"bmc3 -v -F {FIRST} -T {QUICK}", QUICK),
+                           (f"scorr -C 100000; print_stats; pdr -T {seconds:.0f}", seconds),
+                           (f"bmc3 -v -F {cycles} -T {seconds:.0f}", seconds)):
+            said += abc(f"read all.aig; {way}", folder, 3 * limit)
+            if found := re.search(r"Output (\d+) .*asserted in frame (\d+)", said):
+                return Proof(int(found[2]), names[int(found[1])])
+            if proved(said):
+                return Proof("induction")
+    reached = re.findall(r"(?:No output asserted in|frame) +(\d+)", said)
     return Proof(max(map(int, reached), default=0))
 
+
+def proved(said: str) -> bool:
+    """Whether ABC, which prints statistics behind merging, has proved that an output is false in every cycle: where
+    nothing is left, the output is a constant."""
+    return "was asserted" not in said and ("Property proved" in said or NOTHING_LEFT.search(said) is not None)

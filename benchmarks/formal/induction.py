@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.formal.aig import FALSE, TRUE, Aig
-from benchmarks.formal.check import abc
 from benchmarks.formal.netlist import Bit
+from benchmarks.formal.tools import abc
 from benchmarks.formal.twin import MEMORY, Contents, Key, Machine, Twin, Watched
 
 __all__ = ["Answer", "same"]

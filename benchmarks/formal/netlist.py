@@ -1,21 +1,18 @@
-"""Netlists of Verilog or RTLIL as Yosys writes them: gates of one bit, registers, and whole memories."""
+"""Netlists of Verilog as Yosys writes them: gates of one bit, registers, and whole memories."""
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from benchmarks.formal.tools import yosys
 from circulant.boards.yosys_json import Module
 
 __all__ = ["CHOICE", "Box", "Gate", "Memory", "Netlist", "netlist", "sides"]
 
-PROGRAM = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1], libyosys.Design())"
-
 SCRIPT = """\
-read_{language} {text}
+read_verilog -sv text
 hierarchy -top {top}
 proc
 flatten
@@ -87,10 +84,8 @@ class Netlist:
         inputs, outputs: nets by port.
         registers: what each one holds, and what it holds next.
         cells: in an order in which each comes behind those that it needs.
-        starts: initial values of registers that have one.
         words: registers that belong together.
         choices: what the modules `CHOICE` and a name give, of all their instances.
-        names: of nets of registers, with the path.
     """
 
     inputs: dict[str, tuple[Bit, ...]]
@@ -98,18 +93,14 @@ class Netlist:
     registers: tuple[tuple[Bit, Bit], ...]
     memories: tuple[Memory, ...]
     cells: tuple[Cell, ...]
-    starts: dict[Bit, str] = field(default_factory=dict)
     words: tuple[tuple[Bit, ...], ...] = ()
     choices: dict[str, tuple[Bit, ...]] = field(default_factory=dict)
-    names: dict[Bit, str] = field(default_factory=dict)
 
 
-def netlist(text: str, top: str, *, language: str = "verilog -sv", images: Sequence[Path] = (),
-            boxes: bool = False) -> Netlist:
+def netlist(text: str, top: str, *, images: Sequence[Path] = (), boxes: bool = False) -> Netlist:
     """The netlist of a circuit.
 
     Parameters:
-        language: "verilog -sv" or "rtlil".
         images: of memories, which the text names.
         boxes: whether multipliers stay whole.
     """
@@ -118,12 +109,7 @@ def netlist(text: str, top: str, *, language: str = "verilog -sv", images: Seque
         for image in images:
             (folder / image.name).write_bytes(image.read_bytes())
         (folder / "text").write_text(text)
-        (folder / "script.ys").write_text(SCRIPT.format(
-            language=language, text="text", top=top, boxes="t:$mul %d" if boxes else ""))
-        done = subprocess.run([sys.executable, "-c", PROGRAM, "script.ys"], cwd=folder, capture_output=True, text=True,
-                              check=False)
-        if not (folder / "netlist.json").is_file():
-            raise RuntimeError(f"Yosys must read the circuit: {(done.stdout + done.stderr)[-2000:]}")
+        yosys(SCRIPT.format(top=top, boxes="t:$mul %d" if boxes else ""), folder, "netlist.json")
         design = json.loads((folder / "netlist.json").read_text())["modules"][top]
     return _read(design)
 
@@ -158,16 +144,10 @@ def _read(design: Module) -> Netlist:
         elif kind != "$scopeinfo":
             raise RuntimeError(f"A cell of the type {kind} has no meaning here yet")
     ports = {name: (port["direction"], nets(port["bits"])) for name, port in design["ports"].items()}
-    starts = {bit + 2: value for net in design["netnames"].values()
-              for bit, value in zip(net["bits"], reversed(net["attributes"].get("init", "")), strict=False)
-              if isinstance(bit, int) and value in "01"}
-    held = {bit for word in words for bit in word}
-    names = {bit + 2: f"{name}[{n}]" for name, net in design["netnames"].items()
-             for n, bit in enumerate(net["bits"]) if isinstance(bit, int) and bit + 2 in held}
     return Netlist({name: bits for name, (way, bits) in ports.items() if way == "input"},
                    {name: bits for name, (way, bits) in ports.items() if way == "output"},
-                   registers=tuple(registers), memories=tuple(memories), cells=_ordered(cells), starts=starts,
-                   words=tuple(words), choices=choices, names=names)
+                   registers=tuple(registers), memories=tuple(memories), cells=_ordered(cells),
+                   words=tuple(words), choices=choices)
 
 
 def _memory(parameters: dict[str, str], at: dict[str, tuple[Bit, ...]]) -> Memory:

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.formal.aig import FALSE, TRUE, Aig
-from benchmarks.formal.machine import chosen_word
 from benchmarks.formal.netlist import Bit, Box, Cell, Gate, Netlist, sides
 
-__all__ = ["MEMORY", "Contents", "Key", "Machine", "Twin", "Watched"]
+__all__ = ["MEMORY", "Contents", "Key", "Machine", "Twin", "Watched", "chosen_word"]
 
 
 Contents = tuple[str, ...]
@@ -248,3 +247,13 @@ class _Both:
 
 
 _Literals = Mapping[Bit, int] | _Both
+
+
+def chosen_word(aig: Aig, words: Sequence[list[int]], address: Sequence[int]) -> list[int]:
+    """The literals at an address, the lowest bit first; those of any word beyond the last one."""
+    level = list(words)
+    for bit in address:
+        level = [[aig.mux(bit, one, zero) for one, zero in zip(level[min(n + 1, len(level) - 1)], level[n],
+                                                                strict=True)]
+                 if n + 1 < len(level) else level[n] for n in range(0, len(level), 2)]
+    return level[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.formal.check import available
+from benchmarks.formal.tools import available
 from circulant.boards import carrier
 from circulant.boards.carrier import Udp, require
 from circulant.hw.chips.cluster import Chip, Cluster, Link

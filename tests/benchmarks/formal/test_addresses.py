@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.formal.addresses import written
-from benchmarks.formal.check import available
+from benchmarks.formal.tools import available
 from circulant.hw import generate
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.quantize.quantize import quantize

@@ -28,7 +28,7 @@ def test_the_properties_hold_by_induction(unit, shape):
 @pytest.mark.parametrize(("component", "broken"), [
     (lambda: Words(DeepQueue(1, depth=3), holds=5, room=True, ring=3), "ok_room"),
     (lambda: Words(Pipeline(3, "off by one"), holds=3), "ok_word"),
-    (lambda: frames(8, 3, really=9, lanes=4), "ok_last"),
+    (lambda: frames(8, 3, really=9, lanes=4), "ok_data"),
     (lambda: Clipped(20, 2, 16, lambda x, shift, width: (x >> shift)[:width].as_signed()), "ok_range"),
 ], ids=["queue", "pipeline", "frames", "clipped"])
 def test_a_fault_is_found_in_its_property(component, broken):
