@@ -24,7 +24,7 @@ LOADED = 16
 MODULE = re.compile(r"^module (\w+) \(.*?^\);.*?^endmodule", re.MULTILINE | re.DOTALL)
 WRITE = re.compile(r"^    if \(([^;]*?)\) (\w+)\[([^;]*?)\] <= ", re.MULTILINE)
 OUTPUT = re.compile(r"^output (\d+) \d (.*)", re.MULTILINE)
-"""Of a map of Yosys: the number of an output, and its wire."""
+"""An output in a map of Yosys: its number, and its wire."""
 
 AGE = f"""\
   reg [4:0] circulant_age = 0;
