@@ -252,14 +252,14 @@ def _alternative(network: Network, each: Alternative, *, max_steps: int, reloada
 
 def _repeats(network: Network, plans: list[Plan]) -> Manifest:
     """For a network whose layers share arrays, the steps of a sequence after which they do again what they did before,
-    and how many steps they then repeat; empty where that is not known exactly, as a layer behind them may hold them
-    up, unless it was played with them."""
+    and how many steps they then repeat; empty where no layer has steps, and where that is not known exactly, as a layer
+    behind them may hold them up, unless it was played with them."""
     working = [plan for plan, steps in zip(plans, each_step(network), strict=True) if steps]
     played = any(each.apart for each in sharings(plans))
     shared = [plan for plan in (plans if played else working)
               if any(part.sharing is not None for part in simple(plan))]
     known = {part.repeats for plan in shared for part in simple(plan)}
-    if None in known or len(known) != 1 or (not played and any(
+    if None in known or len(known) != 1 or not any(stepwise(network)) or (not played and any(
             plan not in shared and plan.cycles > 1 for plan in working)):
         return {}
     after, steps = known.pop() or (0, 0)

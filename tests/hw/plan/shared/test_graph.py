@@ -5,7 +5,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from circulant.hw.array.plans import LayerPlan
+from benchmarks.draw import draw_graph
+from circulant.hw import generate
+from circulant.hw.array.plans import LayerPlan, sharings
 from circulant.hw.beats import Sizes, joined_plans
 from circulant.hw.design import described
 from circulant.hw.emit.inventory import Inventory
@@ -17,6 +19,7 @@ from circulant.hw.plan.shared.graph import GraphPlay, exact_plans
 from circulant.hw.planner import plan
 from circulant.hw.resources import figures, period
 from circulant.hw.top import Top
+from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.quantize.quantize import quantize
 from tests import random_graphs
 from tests.hw.golden import blocks
@@ -96,6 +99,14 @@ def test_a_period_is_exact_and_no_shorter_than_its_estimate(name):
     assert figures(found, made).estimates == () and figures(found, plans).estimates == ("cycles",)
     manifest = described(found, made, Top(found, made), Inventory(), [])
     assert manifest["repeats"] == {"after": after, "steps": turn}
+
+
+def test_a_network_of_vectors_has_no_steps_that_repeat(tmp_path):
+    drawn = draw_graph(50_015)  # Four matrices around a concatenation.
+    found = quantize(drawn.model, drawn.data, **drawn.widths)
+    design = generate(found, multipliers=40, objective="auto", beat_blocks=4)
+    assert any(each.apart for each in sharings(design.plans))
+    assert Manifest.load(design.write(tmp_path / "design")).repeats is None
 
 
 def test_where_nothing_repeats_or_a_kind_is_unknown_the_period_is_an_estimate(monkeypatch):
