@@ -19,6 +19,7 @@ from circulant.hw.plan.shared.graph import GraphPlay, exact_plans
 from circulant.hw.planner import plan
 from circulant.hw.resources import figures, period
 from circulant.hw.top import Top
+from circulant.hw.unit import unelaborated
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.quantize.quantize import quantize
 from tests import random_graphs
@@ -97,7 +98,8 @@ def test_a_period_is_exact_and_no_shorter_than_its_estimate(name):
     taken = [cycle for cycle, _ in islice(play_of(found, made, sizes, start=1).taken_steps(), after + 3 * turn)]
     assert {taken[after + n * turn - 1] - taken[after + (n - 1) * turn - 1] for n in range(1, 4)} == {cycles * turn}
     assert figures(found, made).estimates == () and figures(found, plans).estimates == ("cycles",)
-    manifest = described(found, made, Top(found, made), Inventory(), [])
+    with unelaborated():
+        manifest = described(found, made, Top(found, made), Inventory(), [])
     assert manifest["repeats"] == {"after": after, "steps": turn}
 
 
