@@ -186,7 +186,7 @@ def test_arithmetic_with_constants(op, tmp_path):
     (("Slice", ["x", "a", "b"]), [2, 4], {"a": np.array([0, 0]), "b": np.array([1, 4])}, "must leave the batch, axis "),
     (("Pad", ["x", "p"]), ["n", 4], {"p": np.array([0, -1, 0, 0])}, "its pads must not be negative; use Slice"),
     (("ReduceSum", ["x"]), [2, 4], {}, r"it must not reduce the batch, axis 0"),
-    (("Abs", ["x"]), ["n", 4], {}, "must be of the operators of docs/onnx.md"),
+    (("Sin", ["x"]), ["n", 4], {}, "must be of the operators of docs/onnx.md"),
     (("Identity", ["i"]), ["n", 4], {}, "it must give floating-point numbers")])
 def test_arithmetic_that_is_refused(node, shape, constants, message, tmp_path):
     op, inputs = node
