@@ -305,7 +305,7 @@ LINES = {
     "benchmarks": 8_560,
     "examples": 1_200,
     "docs": 200,
-    "tests": 57_110,
+    "tests": 57_115,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -13,7 +13,7 @@ from circulant.training import compress, export, from_onnx, inspect
 from circulant.training.onnx import quant
 
 QONNX = "qonnx.custom_op.general"
-RNG = np.random.default_rng(5)
+RNG = np.random.default_rng(0)
 
 
 class File:
@@ -50,6 +50,11 @@ class File:
 
 def floats(*shape, scale=0.4):
     return RNG.normal(0, scale, shape).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _drawn_anew(monkeypatch):
+    monkeypatch.setitem(globals(), "RNG", np.random.default_rng(0))
 
 
 def perceptron(path):
