@@ -5,6 +5,7 @@ import signal
 from contextlib import suppress
 
 import hypothesis
+import numpy as np
 import pytest
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,6 +54,13 @@ def cache_of_the_run(tmp_path_factory, pytestconfig):
         patch.setattr("circulant.sim.cosim.build.KEPT", 80)
         patch.setattr("circulant.hw.c.compiler.KEPT", 400)
         yield folder
+
+
+@pytest.fixture(autouse=True)
+def _own_numbers(request, monkeypatch):
+    """Random numbers of a test that do not depend on which tests of its file came before."""
+    if hasattr(request.module, "RNG"):
+        monkeypatch.setattr(request.module, "RNG", np.random.default_rng(0))
 
 
 def pytest_configure(config):

@@ -52,11 +52,6 @@ def floats(*shape, scale=0.4):
     return RNG.normal(0, scale, shape).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def _drawn_anew(monkeypatch):
-    monkeypatch.setitem(globals(), "RNG", np.random.default_rng(0))
-
-
 def perceptron(path):
     """Signed inputs, narrow weights, a bias on the grid of the sums, unsigned values of 6 bits, weights of 4."""
     file = File(["n", 10], ["n", 5])
