@@ -52,7 +52,7 @@ BEGUN = f"""\
 
 
 def same_when_loaded(one: str, other: str, part: str, images: Sequence[Path] = (), *, seconds: float = 10.0) -> bool:
-    """Whether it is proved in that time that all outputs are the same in each cycle.
+    """Equality of all outputs in each cycle, if it is proved in that time.
 
     Parameters:
         one, other: Verilog of both versions.
