@@ -302,10 +302,10 @@ LINES = {
     "sim": 18_075,
     "hw": 27_875,
     "boards": 7_505,
-    "benchmarks": 8_560,
+    "benchmarks": 8_660,
     "examples": 1_200,
     "docs": 200,
-    "tests": 57_115,
+    "tests": 57_130,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -1,13 +1,33 @@
 """Commands that measure generated designs under Verilator: cycles, seconds, and other generators beside them."""
+import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 
 from benchmarks import chips as several
-from benchmarks import cost, families, stacks
+from benchmarks import cost, designs, families, stacks
 from benchmarks.commands.group import as_json, main, note, show
 from benchmarks.resume import CHIPS
+
+
+@main.command("generation", epilog="Example: python -m benchmarks generation --design lstm-k8 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice([*designs.DESIGNS, "all"]),
+              help=f"May be repeated.  [default: {', '.join(designs.TIMED)}]")
+@click.option("--repeats", default=3, show_default=True, help="The median of so many is the time.")
+@click.option("--plain", is_flag=True, help="With Amaranth's own functions alone, to see what ours save.")
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="The JSON of another checkout: exit 1 where a network, an image, a plan or cycles are others.")
+@as_json
+def _generation(path: str | None, names: tuple[str, ...], against: Path | None, **options: Any) -> None:
+    """Seconds to generate some designs, and hashes that tell whether a design has changed."""
+    chosen = tuple(designs.DESIGNS) if "all" in names else names or designs.TIMED
+    figures = designs.measure(chosen, **options, note=note)
+    show(figures, path)
+    if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
+        click.echo("\n".join(["Designs that differ:", *changed]), err=True)
+        raise SystemExit(1)
 
 
 @main.command("chips", epilog="Example: python -m benchmarks chips --work 2 --json -")

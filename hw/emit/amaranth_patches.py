@@ -4,9 +4,8 @@ This is the one place where something of Amaranth is replaced. The five function
 they are replaced only in the version of Amaranth that was read, `READ`, and only while a design is generated; with any
 other version all is Amaranth's own, and slower. Text and errors are the same either way, which tests hold.
 
-What it buys, in seconds of one core on a busy machine, without and with it, by ``python -m benchmarks generation`` of
-commit ``704d2389`` with and without ``--plain``: digits-gru 2.2 and 1.5, LeNet-5 4.0 and 2.8, the papers' LSTM with
-k = 16 11.4 and 7.3.
+What it buys, in seconds of one core on a busy machine, without and with it, by ``python -m benchmarks generation`` with
+and without ``--plain``: digits-gru 2.2 and 1.5, LeNet-5 4.0 and 2.8, the papers' LSTM with k = 16 11.4 and 7.3.
 """
 from __future__ import annotations
 
