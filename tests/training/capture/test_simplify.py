@@ -7,6 +7,7 @@ from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
 from circulant.training.conversion import reference
 from circulant.training.kinds.conv import Conv
+from circulant.training.kinds.depthwise import Depthwise
 from circulant.training.kinds.linear import Linear
 from circulant.training.kinds.scale import Scale
 from circulant.training.kinds.taps import CausalConv, CausalDepthwise
@@ -126,7 +127,10 @@ def test_a_convolution_whose_later_outputs_nothing_takes_is_causal():
             torch.testing.assert_close(found, model(x), rtol=1e-10, atol=1e-10)
 
 
-def test_a_convolution_whose_later_outputs_are_taken_stays_one_over_images():
-    model = Net(lambda m, x: m.conv(x)[:, :, 2:].flatten(1), conv=nn.Conv1d(4, 8, 3, padding=2)).double().eval()
+@pytest.mark.parametrize(("padding", "part"), [(2, slice(2, None)), (3, slice(None, -4))])
+@pytest.mark.parametrize(("groups", "kind"), [(1, Conv), (4, Depthwise)])
+def test_a_convolution_that_knows_later_steps_stays_one_over_images(padding, part, groups, kind):
+    model = Net(lambda m, x: m.conv(x)[:, :, part].flatten(1),
+                conv=nn.Conv1d(4, 4, 3, padding=padding, groups=groups)).double().eval()
     graph, _ = simplified(model, torch.randn(3, 4, 9, dtype=torch.float64))
-    assert type(graph["conv"]) is Conv
+    assert type(graph["conv"]) is kind
