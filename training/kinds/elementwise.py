@@ -9,6 +9,7 @@ from torch import Tensor
 
 from circulant.sim.kinds.elementwise import FloatElementwise
 from circulant.training.neutral import Builder, Call, Node, Stream, Unsupported, Value, lowered
+from circulant.training.neutral.streams import unchanged
 from circulant.training.onnx import OnnxCall, Run, Values, of_onnx
 
 __all__ = ["Pair", "arithmetic", "bounded", "greatest", "joined", "operands", "pair"]
@@ -76,7 +77,10 @@ def _(node: Pair, to: Builder) -> Stream | None:
     pair = [to.single(node, number) for number in (0, 1)]
     images = [stream.form.flow is not None and stream.form.flow.grid is not None for stream in pair]
     if len(set(images)) > 1 and None not in [stream.form.flow for stream in pair]:
-        pair[images.index(True)] = to.taken(node, images.index(True))
+        number = images.index(True)
+        order = pair[1 - number].order  # Of a sequence whose features come first, another one than of values.
+        steps = None if unchanged(order) else to.steps(node, number)
+        pair[number] = Stream(steps.name, steps.form, order) if steps else to.taken(node, number)
     one, other = pair if node.ordered else sorted(pair, key=to.behind, reverse=True)
     if one.form.flow is None and other.form.flow is None:
         one.form.become(np.arange(one.order.size).reshape(node.sizes), images=len(node.sizes) > 2)

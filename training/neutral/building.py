@@ -82,7 +82,7 @@ class Builder(Mover):
         if fits and form.flow is not None and (form.flow.sequence or not sequence):
             return self.settled(stream)
         if (made := self.rearranged(name)) is not None and made.form.flow is not None and (
-                made.form.flow.sequence or not sequence) and (
+                made.form.flow.sequence or not sequence) and unchanged(made.order) and (
                     (images and made.form.flow.grid == grid_of(places.shape)) or made.form.shape == places.shape):
             return made
         self.astray(node, name, images=not images and form.flow is not None and form.flow.grid is not None)
@@ -90,9 +90,9 @@ class Builder(Mover):
         virtual.form.become(virtual.order.reshape(places.shape), images=images)
         return virtual
 
-    def steps(self, node: Node) -> Stream | None:
+    def steps(self, node: Node, number: int = 0) -> Stream | None:
         """The sequence that a node takes with its features first, (size, steps); None where none comes so."""
-        name = node.inputs[0]
+        name = node.inputs[number]
         stream, places = self.source(name)
         at, form = stream.at(places), stream.form
         if form.flow is None and at.ndim == 2 and not (
@@ -123,8 +123,12 @@ class Builder(Mover):
         elif form.flow is not None and form.flow.grid is None and whole and (not form.flow.sequence or many == [
                 size for size in form.shape if size > 1]):
             stream = self.settled(stream)
-        elif (made := self.rearranged(name)) is not None:
+        elif (made := self.rearranged(name)) is not None and unchanged(made.order):
             stream = made
+        elif form.flow is not None and form.flow.sequence and at.size == stream.order.size and unchanged(at.T):
+            self.problem(name, "it gives the features first, but a circuit one step after the other; return (N, steps, "
+                               "features)")
+            return
         else:
             self.astray(self.graph[name], name, images=form.flow is not None and form.flow.grid is not None)
             return

@@ -65,22 +65,37 @@ class Mover(Maker):
             stream.order.reshape(sizes), images=False)
         if form.flow is not None and form.flow.grid and places.shape[1:] == sizes[1:]:
             places = places.reshape(len(places), *form.shape[1:])
-        if form.flow is None or not unchanged(stream.order) or places.ndim != len(form.shape):
+        if form.flow is None or places.ndim != len(form.shape):
             return None
-        every, axis = np.arange(stream.order.size).reshape(form.shape), 0 if form.flow.grid else places.ndim - 1
-        first, size = int(np.unravel_index(places.flat[0], form.shape)[axis]), places.shape[axis]
-        if np.array_equal(places, every):
-            return self.settled(stream)
-        if np.array_equal(places, every.take(range(first, min(first + size, form.shape[axis])), axis)):
-            shape = list(form.shape)
-            shape[axis] = size
-            return self.give(name, "range", self.settled(stream), lambda name, flow: FloatSlice(
-                name, flow.size, first, size), Form(Flow(size, form.flow.grid, form.flow.sequence), tuple(shape)))
-        if form.flow.sequence and np.array_equal(places, every[::-1]):
-            return self.give(name, "reversed", self.settled(stream), lambda name, flow: FloatReverse(name, flow.size),
-                             form)
+        every, at = np.arange(stream.order.size).reshape(form.shape), stream.at(places)
+        if form.flow.sequence and not fresh and (found := self._part(name, stream, at.T, every)):  # Features first.
+            return Stream(found.name, found.form, np.arange(at.size).reshape(at.shape).T.reshape(-1))
+        if found := self._part(name, stream, at, every):
+            return found
         if fresh:
             form.flow, form.shape = None, ()
+        return None
+
+    def _part(self, name: str, stream: Stream, at: Places, every: Places) -> Stream | None:
+        """The stream of a range of the features, or channels, of a stream, or of its steps from back to front; None
+        where its values come otherwise.
+
+        Parameters:
+            at: the places of the stream that are taken, of ``every`` one.
+        """
+        form = stream.form
+        assert form.flow is not None
+        axis = 0 if form.flow.grid else at.ndim - 1
+        first, size = int(np.unravel_index(at.flat[0], form.shape)[axis]), at.shape[axis]
+        if np.array_equal(at, every):
+            return self.settled(Stream(stream.name, form, np.arange(at.size), stream.parts))
+        if np.array_equal(at, every.take(range(first, min(first + size, form.shape[axis])), axis)):
+            shape = (size, *form.shape[1:]) if axis == 0 else (*form.shape[:-1], size)
+            return self.give(name, "range", self.settled(stream), lambda name, flow: FloatSlice(
+                name, flow.size, first, size), Form(Flow(size, form.flow.grid, form.flow.sequence), shape))
+        if form.flow.sequence and np.array_equal(at, every[::-1]):
+            return self.give(name, "reversed", self.settled(stream), lambda name, flow: FloatReverse(name, flow.size),
+                             form)
         return None
 
     def _repeated(self, name: str, source: str, places: Places) -> Stream | None:

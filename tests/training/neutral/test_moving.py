@@ -96,3 +96,40 @@ def test_steps_that_no_sequence_has_are_refused():
                                       r"none for repeat \(repeat: part of encoder; it repeats a vector for 4 steps, "
                                       r"which no sequence that it is made of has; repeat it for x.shape\[1\]\)"):
         export(model.eval(), torch.randn(8, 9, 5))
+
+
+def chunked(y):
+    a, b = y.chunk(2, 1)
+    return torch.tanh(a) * torch.sigmoid(b)
+
+
+GATED = {
+    "chunk": chunked,
+    "range": lambda y: torch.tanh(y[:, :8]) * torch.sigmoid(y[:, 8:]),
+    "glu": lambda y: nn.functional.glu(y, dim=1),
+}
+
+
+@pytest.mark.parametrize("steps", [8, 9])
+@pytest.mark.parametrize("name", GATED)
+def test_a_wavenet_splits_its_channels(name, steps):
+    """The residual block of van den Oord et al. 2016 with channels first; its first matrix is over images."""
+    def run(m, x):
+        x, skips = m.first(x), 0
+        for conv, both in ((m.one, m.both), (m.two, m.last)):
+            rest, skip = torch.split(both(GATED[name](conv(x)[:, :, :x.size(2)])), 8, 1)
+            x, skips = x + rest, skips + skip
+        return m.out(torch.relu(skips)).transpose(1, 2)
+
+    torch.manual_seed(0)
+    model = Net(run, first=nn.Conv1d(3, 8, 1), one=nn.Conv1d(8, 16, 2, padding=1), both=nn.Conv1d(8, 16, 1),
+                two=nn.Conv1d(8, 16, 2, padding=2, dilation=2), last=nn.Conv1d(8, 16, 1), out=nn.Conv1d(8, 5, 1))
+    found = kinds(model, torch.randn(6, 3, steps))
+    assert found.count("taps") == 2 and found.count("slice") == 7
+
+
+def test_an_output_whose_features_come_first_is_refused():
+    model = Net(lambda m, x: m.out(m.conv(x)[:, :, :-2]), conv=nn.Conv1d(3, 8, 3, padding=2), out=nn.Conv1d(8, 8, 1))
+    with pytest.raises(Refusal, match=r"out \(Conv1d: dense; it gives the features first, but a circuit one step after "
+                                      r"the other; return \(N, steps, features\)\)"):
+        export(model.eval(), torch.randn(6, 3, 8))
