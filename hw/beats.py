@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from circulant.hw.array.layer_programs import IN_TURN, matrices_of
-from circulant.hw.array.matrix import blocks_aside
+from circulant.hw.array.matrix import beats, blocks_aside
 from circulant.hw.array.plans import LayerPlan, Plan, Simple, StreamPlan, ValuesPlan
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.array.schedules.either_first import EitherFirst
@@ -194,27 +194,35 @@ def _planned(layer: Linear, shape: ArrayShape, spacing: tuple[int, int, int] = I
 
 
 class Sizes:
-    """The values of a block that comes to each stage and of one that leaves it, of units that are made once."""
+    """The values of a block that comes to each stage and of one that leaves it."""
 
     def __init__(self, network: Network) -> None:
-        self.network, self._known = network, dict[tuple[object, ...], tuple[tuple[int, int], Plan]]()
+        self.network, self._known = network, dict[tuple[object, ...], tuple[int, int]]()
 
     def __call__(self, plans: Sequence[Plan]) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
 
         def add(layer: Stage, plan: Plan, here: Site) -> int:
-            key = id(layer), id(plan), here
-            if key not in self._known:
-                with unelaborated():
-                    self._known[key] = _sizes(layer, plan, here), plan
-            found.append(self._known[key][0])
+            found.append(self._of(layer, plan, here))
             return found[-1][1]
 
         placed(self.network.arrangement, plans, Site(steps=2), add)
         return found
 
+    def _of(self, layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
+        if isinstance(plan, LayerPlan):
+            return beats(matrices_of(layer), plan.shape)
+        if isinstance(plan, ValuesPlan):
+            return plan.elements, plan.elements
+        key = id(layer), plan, here
+        if key not in self._known:
+            with unelaborated():
+                self._known[key] = _sizes(layer, plan, here)
+        return self._known[key]
+
 
 def _sizes(layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
+    """As a unit tells, which is made for that alone."""
     made = unit(layer, plan, here)
     return values(inputs(made)[0]), values(made.o)
 
@@ -347,21 +355,20 @@ def _earliest(layer: Simple, plan: LayerPlan, coming: _Coming, made: list[LayerP
     """The plan of a layer with the array of one that is made, within a period of ``bound``, whose result is there
     first."""
     matrices = matrices_of(layer)
-    own = matrices[0].product.block_size
 
     def comes(shape: ArrayShape) -> Cycles:
-        return coming.taken(own * blocks_aside(matrices, shape))
+        return coming.taken(beats(matrices, shape)[0])
 
     made.sort(key=lambda each: (_estimate(layer, each, comes(each.shape)), each.shape.chains, each.multipliers))
     played: list[tuple[tuple[float, ...], int, LayerPlan]] = []
     for one in made[:RANKED]:
         for first in sorted({1, one.shape.slots, 2 * one.shape.slots, IN_TURN[0]}):
             each = replace(one, spacing=(first, *IN_TURN[1:]), schedule=EitherFirst)
-            given = leaving(layer, each, comes(each.shape), own * blocks_aside(matrices, each.shape))
+            given = leaving(layer, each, comes(each.shape), beats(matrices, each.shape)[0])
             assert given is not None
             key = given[-1], sum(given) / len(given), each.shape.chains, each.multipliers
             played.append((key, len(played), each))
-    given = leaving(layer, plan, comes(plan.shape), own * blocks_aside(matrices, plan.shape))
+    given = leaving(layer, plan, comes(plan.shape), beats(matrices, plan.shape)[0])
     assert given is not None
     for (last, *_), _, each in sorted(played):
         if last >= given[-1]:

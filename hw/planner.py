@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from circulant.hw.array.layer_programs import matrices_of
-from circulant.hw.array.matrix import blocks_aside
+from circulant.hw.array.matrix import beats
 from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
 from circulant.hw.beats import Sizes, Widths, allowed_beats, best_beats, joined_plans
 from circulant.hw.kinds.conv.tile import PIXELS
@@ -245,8 +245,7 @@ def _latency(network: Network, plans: Sequence[Plan], first: int, cycles: list[i
     """
     for layer, plan in zip(network.stages[first:], plans[first:], strict=True):
         if isinstance(plan, LayerPlan):
-            size = matrices_of(layer)[0].product.block_size
-            own, gives = size * blocks_aside(matrices_of(layer), plan.shape), size * plan.shape.gives
+            own, gives = beats(matrices_of(layer), plan.shape)
             cycles, k = reblocked(cycles, layer.inputs, k, own), own
         found = leaving(layer, plan, cycles, k)
         if found is None:

@@ -300,7 +300,7 @@ LINES = {
     "circulant": 10_980,
     "training": 15_860,
     "sim": 18_075,
-    "hw": 27_875,
+    "hw": 27_890,
     "boards": 7_505,
     "benchmarks": 8_660,
     "examples": 1_200,

@@ -10,7 +10,7 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import JointProduct, Product, multiplications
 from circulant.sim.arith.fixed import Integers
 
-__all__ = ["ArrayShape", "Matrix", "Part", "blocks_aside", "parts", "resets_after"]
+__all__ = ["ArrayShape", "Matrix", "Part", "beats", "blocks_aside", "parts", "resets_after"]
 
 
 @dataclass(frozen=True)
@@ -201,3 +201,9 @@ def blocks_aside(found: Sequence[Matrix], shape: ArrayShape) -> int:
     while only.columns // aside > issue and not shape.columns % (2 * aside) and not only.columns % (2 * aside):
         aside *= 2
     return aside
+
+
+def beats(found: Sequence[Matrix], shape: ArrayShape) -> tuple[int, int]:
+    """The values that come to a layer with such an array in a cycle, and those that leave it."""
+    k = found[0].product.block_size
+    return k * blocks_aside(found, shape), k * shape.gives

@@ -8,7 +8,7 @@ from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import matrices, matrices_of
-from circulant.hw.array.matrix import blocks_aside
+from circulant.hw.array.matrix import beats, blocks_aside
 from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
@@ -48,7 +48,7 @@ class LinearLayer(wiring.Component):
     def __init__(self, layer: Linear, *, program: Program, single: bool = False, config: Config | None = None) -> None:
         self._config = config
         self._layer, product = layer, layer.product
-        self._k = product.block_size * program.shape.gives  # values that leave in a cycle
+        _, self._k = beats(program.matrices, program.shape)  # values that leave in a cycle
         self._blocks = -(-product.rows // self._k)
         self._queue = Queue(block(self._k, product.output.width), depth=3 * self._blocks,
                             prompt=steps(program.shape.levels) > 1)

@@ -15,6 +15,7 @@ from circulant.hw.arith.decoder import tell, watched
 from circulant.hw.array.bank_shape import BankShape, write_latency
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
+from circulant.hw.array.matrix import beats
 from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, ArrayShape, Matrix, Program
@@ -75,7 +76,8 @@ class RecurrentLayer(wiring.Component):
                  config: Config | None = None, keeps: bool = False) -> None:
         self._layer, self._streams, self.program, self._config = layer, streams, program, config
         self.keeps = keeps
-        self._k = k = layer.gates.block_size * program.shape.gives  # Values that leave in a cycle.
+        comes, k = beats(program.matrices, program.shape)
+        self._k = k
         self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
         self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
         self._banks = bank_shape(layer, program, streams=streams)
@@ -97,7 +99,7 @@ class RecurrentLayer(wiring.Component):
         self._pointwise = self._unit(0)
         self._state = block(k, layer.output_format.width)
         super().__init__({
-            "i": In(stream.Signature(block(layer.gates.block_size, layer.input_format.width))),
+            "i": In(stream.Signature(block(comes, layer.input_format.width))),
             "o": Out(stream.Signature(self._state)),
             **({} if program.whole is program else {"array": Out(array_port(program.whole))}),
             **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {}),

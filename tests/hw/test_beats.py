@@ -10,7 +10,7 @@ from benchmarks.families import _Family
 from benchmarks.rnn import layer
 from circulant.hw import generate, writes
 from circulant.hw.array.plans import LayerPlan, sharings
-from circulant.hw.beats import AUTO
+from circulant.hw.beats import AUTO, Sizes
 from circulant.hw.design import Design
 from circulant.hw.plan.dataflow import latencies
 from circulant.hw.plan.latency import with_state_first
@@ -81,6 +81,7 @@ def test_a_sample_takes_what_is_planned(case, monkeypatch):
     monkeypatch.setattr(test_latency, "SILENCE", 600)
     found, plans = made(*case)
     top = Top(found, plans)
+    assert Sizes(found)(plans) == top.blocks
     late = latencies(found, plans, top.blocks)
     form = found.input_format
     count = 3 if found.sequence else 1

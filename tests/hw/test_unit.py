@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
+from circulant.hw.beats import Sizes
 from circulant.hw.plan.ladders import ladder, layer_entry, layer_multiplications
 from circulant.hw.planner import plan
 from circulant.hw.top import Top, images
@@ -30,6 +31,15 @@ def test_images_are_those_of_the_design_without_an_elaboration(name):
     found = images(network, design.plans)
     assert found == design.images and found
     assert images(network, plan(network, 70)) == found, "another plan of the same network"
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_blocks_of_units_are_known_before_there_are_any(name):
+    network = NETWORKS[name]()
+    plans = plan(network, 70)
+    with unelaborated():
+        found = Top(network, plans, max_steps=2).blocks
+    assert Sizes(network)(plans) == found
 
 
 def test_a_program_is_computed_once():

@@ -8,7 +8,7 @@ from math import inf
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.bank_shape import forwards, write_latency
 from circulant.hw.array.lanes import array_latency
-from circulant.hw.array.matrix import blocks_aside
+from circulant.hw.array.matrix import beats, blocks_aside
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue, Program
 from circulant.hw.array.row_buffers import rows_latency
@@ -97,7 +97,7 @@ class SharedLayer:
                  lasts: Container[int] = ()) -> None:
         k, shape = program.matrices[0].product.block_size, program.shape
         self._columns, self._fold, self._aside = shape.columns, shape.fold, blocks_aside(program.matrices, shape)
-        self.k, self.gives, self.outputs = k * self._aside, k * shape.gives, layer.outputs
+        (self.k, self.gives), self.outputs = beats(program.matrices, shape), layer.outputs
         commands, self._input_ends = program.commands, program.last_reader
         late = program.sequences[3:] or commands[:2]
         self._issues = [[late[AHEAD], *commands[MAIN:]], [commands[AHEAD], late[MAIN], commands[SECOND]]]

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
+from circulant.hw.beats import Sizes
 from circulant.hw.plan.dataflow import depths, forked, latencies, stage_cycles
 from circulant.hw.plan.latency import reblocked
 from circulant.hw.planner import plan
@@ -44,6 +45,7 @@ def test_the_latency_of_a_graph_is_that_of_the_hardware(seed, monkeypatch):
         plans = plan(network, BUDGET)
     monkeypatch.setattr(test_latency, "SILENCE", 600)
     top = Top(network, plans)
+    assert Sizes(network)(plans) == top.blocks
     late = latencies(network, plans, top.blocks)
     x = inputs(network, 3 if network.sequence else 1)
     found = closed_loop(top, network, x)
