@@ -298,14 +298,14 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_980,
-    "training": 15_860,
+    "training": 15_865,
     "sim": 18_075,
     "hw": 27_890,
     "boards": 7_505,
     "benchmarks": 8_660,
     "examples": 1_200,
     "docs": 200,
-    "tests": 57_185,
+    "tests": 57_210,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -143,6 +143,9 @@ def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quant
     except Exception as error:  # What numpy and torch raise for windows and indices that no tensor has.
         raise Refusal(f"{path} must be computable for inputs {x.shape}, but it is not ({reason(error)}); export it "
                       "again") from None
+    if not np.isfinite(got).all():
+        raise Refusal(f"{path} must give finite outputs, but gives NaN or infinity for inputs {x.shape}; train again, "
+                      "or pass other sample_inputs")
     if wanted is not None and (got.shape != wanted.shape or np.abs(got - wanted).max() > TOLERANCE * max(
             1e-30, float(np.abs(wanted).max()))):
         raise AssertionError(f"The module of {path} differs from the file's own function; the import is wrong")

@@ -97,7 +97,7 @@ def _module(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     elif len(node.inputs) > 2 and node.inputs[2]:
         rows = np.broadcast_to(constant(graph, node, 2) * options["beta"], graph.shapes[node.outputs[0]])
         rows = rows.reshape(-1, len(weight))
-        if not (rows == rows[0]).all():
+        if not np.array_equal(rows, rows[:1].repeat(len(rows), 0), equal_nan=True):
             raise node.refused("its bias must be the same for all samples of a batch; give it one row")
         bias = rows[0]
     module = filled(nn.Linear(weight.shape[1], len(weight)), weight=weight, bias=bias)

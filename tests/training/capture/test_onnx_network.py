@@ -148,6 +148,14 @@ def test_refusals(tmp_path):
         from_onnx(written(path, wrong, ["n", 4], ["n", 3], a=floats(5, 3)))
 
 
+@pytest.mark.parametrize("bias", [np.nan, np.inf])
+def test_a_file_whose_outputs_are_not_finite_is_refused(bias, tmp_path):
+    path = written(tmp_path / "net.onnx", [helper.make_node("Gemm", ["x", "a", "b"], ["y"])], ["n", 4], ["n", 2],
+                   a=floats(4, 2), b=np.array([0, bias], np.float32))
+    with pytest.raises(Refusal, match=r"must give finite outputs, but gives NaN or infinity for inputs \(2, 4\)"):
+        from_onnx(path)
+
+
 def test_unknown_operators_are_named_the_commonest_first(tmp_path):
     nodes = [helper.make_node("Det", ["x"], ["a"], name="d"), helper.make_node("Erf", ["a"], ["b"], name="e0"),
              *(helper.make_node("Erf", [f"b{n}" if n else "b"], [f"b{n + 1}"], name=f"e{n + 1}") for n in range(3)),
