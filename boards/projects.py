@@ -189,11 +189,11 @@ def project(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0,
         show("lint", 0, 0)
         lint(work)
         show("synthesis", 0, 0)
-        yosys(work, script(chosen), name)
+        yosys(work, script(chosen), f"the synthesis for {name}")
         cells = cells_of(work)
         made = Project(name, described["network"], described["hash"], mhz=mhz, baud=chosen.baud,
                        used=used(chosen, cells), cells=cells)
-        for each in ("run.ys", "yosys.log", "cells.json"):
+        for each in ("yosys.ys", "yosys.log", "cells.json"):
             (work / each).unlink(missing_ok=True)
         artifact.write_json(work / FILE, KIND, VERSION, asdict(made))
     return made

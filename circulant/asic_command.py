@@ -79,5 +79,5 @@ def asic(folder: Path, names: tuple[str, ...], corners: tuple[str, ...], out: Pa
                        timed=timed, simulator=simulator or "", corners=others, rate=rate or 0.0, show=bars)
     figures = made.as_json()
     say(figures, as_json, *lines(figures))
-    wrong = (made.activity.mismatches if made.activity else 0) + (made.simulated or {}).get("mismatches", 0)
+    wrong = (made.power.activity.mismatches if made.power else 0) + (made.simulated or {}).get("mismatches", 0)
     return 1 if wrong else 0

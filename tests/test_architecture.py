@@ -301,11 +301,11 @@ LINES = {
     "training": 15_865,
     "sim": 18_075,
     "hw": 27_890,
-    "boards": 7_505,
+    "boards": 6_518,
     "benchmarks": 8_660,
     "examples": 1_200,
     "docs": 200,
-    "tests": 57_210,
+    "tests": 56_845,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

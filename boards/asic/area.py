@@ -1,17 +1,16 @@
 """Area of a netlist by kinds, so that bits of memories do not pass for logic."""
 from collections.abc import Mapping, Sequence
 
-from circulant.boards.asic.buffers import BUFFER
 from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.macros import Macro
-from circulant.boards.asic.memories import INSTANCE, Memory
+from circulant.boards.asic.memories import Memory, within
 from circulant.boards.asic.netlist import Netlist
 
 __all__ = ["AREAS", "LOGIC", "area"]
 
 AREAS = ("logic", "buffers", "registers", "clock_gates", "rom", "ram_registers", "ram_asynchronous", "ram_macros",
          "rom_macros")
-"""Kinds: gates; buffers of nets with many pins; flip-flops; clock gates; memories with fixed contents as gates, with
+"""Kinds: gates; buffers; flip-flops; clock gates; memories with fixed contents as gates, with
 the flip-flops of their outputs; memories that are written in flip-flops, with what reads and writes them; such that
 are read without a clock edge; macros of both, by their table or model."""
 
@@ -28,12 +27,12 @@ def area(netlist: Netlist, library: Library, memories: Sequence[Memory], macros:
         cell = library.cells.get(instance.cell)
         if cell is None:
             continue
-        if name.startswith(INSTANCE):
-            kind = places[memories[int(name.removeprefix(INSTANCE).split(".")[0])].kind]
+        if memory := within(name, memories):
+            kind = places[memory.kind]
         elif cell.gating:
             kind = "clock_gates"
         else:
-            kind = "registers" if cell.sequential else "buffers" if name.startswith(BUFFER) else "logic"
+            kind = "registers" if cell.sequential else "buffers" if cell.repeats else "logic"
         found[kind] += cell.area
     for memory in memories:
         if memory.macro:

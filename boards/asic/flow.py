@@ -1,7 +1,6 @@
 """From a design's folder to standard cells: their area, clock and energy, and files for a full flow."""
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from circulant.boards.asic.area import LOGIC, area
-from circulant.boards.asic.buffers import buffer, strengthen
+from circulant.boards.asic.buffers import buffer
 from circulant.boards.asic.cells.catalogue import Known
 from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.handover import handover
 from circulant.boards.asic.macros import Macro, Model
-from circulant.boards.asic.mapping import Settings, lean, mapped, program
-from circulant.boards.asic.memories import Memory, separate
+from circulant.boards.asic.mapping import Settings, mapped, unpacked
+from circulant.boards.asic.memories import Memory
 from circulant.boards.asic.netlist import Netlist
 from circulant.boards.asic.power.activity import Activity, as_design, compiler, counted
 from circulant.boards.asic.power.energy import Energy, energy
@@ -24,15 +23,12 @@ from circulant.boards.asic.scan import stitch
 from circulant.boards.asic.simulation import able, simulated
 from circulant.boards.asic.source import cells as cells_of
 from circulant.boards.asic.source import circuit
-from circulant.boards.asic.ties import spare_ties
-from circulant.boards.asic.timing.analysis import Analysis, Timing, found
-from circulant.boards.asic.timing.closure import closed
-from circulant.boards.flow import Show, silent
+from circulant.boards.asic.timing import Timing, analysed, found
+from circulant.boards.flow import Show, program, silent
 from circulant.sim import artifact, design
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.verification import fitted
 from circulant.sim.document import Document
-from circulant.sim.files.writing import atomic_text
 from circulant.sim.refusal import Refusal, TimingMissed
 from circulant.sim.vectors import Vectors
 
@@ -40,8 +36,41 @@ __all__ = ["METHOD", "Asic", "asic", "key", "lines", "settings"]
 
 KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
 
-METHOD = 6
+METHOD = 7
 """Raised whenever the same design gets other figures: what was kept under another one is made anew."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """Energy of a cycle at an activity: with clocks as they are, as if none were gated, and while nothing comes."""
+
+    activity: Activity
+    energy: Energy
+    ungated: Energy
+    rest: Energy
+
+    def as_json(self, mhz: float, rate: float) -> Document:
+        """The figures at a clock, and at so many inferences a second the mean power in µW: with a clock that always
+        comes, and one that is stopped from outside between them; ``busy`` is the part of the time that is work."""
+        spent, played = self.energy, self.activity
+        cycles = played.cycles / max(1, played.sequences)
+        leakage = spent.leakage * mhz
+        found: Document = {
+            "energy_pj_per_cycle": {kind: round(value, 4) for kind, value in spent.by_kind.items()},
+            "energy_nj": {kind: round(value * cycles * 1e-3, 6) for kind, value in spent.by_kind.items()},
+            "energy_nj_total": round(spent.total * cycles * 1e-3, 6),
+            "gated_to_ungated": round(spent.total / self.ungated.total, 4),
+            "power_mw": round(spent.total * mhz * 1e-3, 4),
+            "activity": {"cycles": played.cycles, "sequences": played.sequences, "words": played.words,
+                         "mismatches": played.mismatches},
+            "leakage_uw": round(leakage, 6), "idle_pj_per_cycle": round(self.rest.dynamic, 4)}
+        if rate:
+            busy = rate * cycles * 1e-6  # In cycles of a µs.
+            stopped = busy * spent.dynamic + leakage
+            found["mean_power"] = {"inferences_per_second": rate, "busy": busy / mhz,
+                                   "clock_stopped_uw": round(stopped, 6),
+                                   "clock_running_uw": round(stopped + (mhz - busy) * self.rest.dynamic, 6)}
+        return found
 
 
 @dataclass(frozen=True)
@@ -52,33 +81,30 @@ class Asic:
         area_um2: by `circulant.boards.asic.area.AREAS`.
         cells: instances of the library.
         memories: bits by kind.
-        timing: None where the caller did without.
-        energy, ungated, rest: of a cycle, with clocks as they are, as if none were gated, and while nothing comes;
-            None likewise.
-        corners: the netlist in other libraries with the same cells.
-        rate: inferences a second for which a mean power is asked; 0 for none.
-        activity: that it was computed from.
         scan: flip-flops in the chain.
+        timing, power: None where the caller did without.
+        rate: inferences a second for which a mean power is asked; 0 for none.
+        corners: figures of the netlist in other libraries with the same cells, by their titles.
         simulated: see `circulant.boards.asic.simulation.simulated`; None where no simulator was named.
     """
 
-    library: str
-    corner: str
+    library: Library
     mhz: float
     area_um2: dict[str, float]
-    gate_equivalents: int
     cells: int
     memories: dict[str, int]
-    timing: Timing | None
-    energy: Energy | None
-    ungated: Energy | None
-    activity: Activity | None
     scan: int
     seconds: float
-    simulated: dict[str, Any] | None = None
-    rest: Energy | None = None
-    corners: tuple["Corner", ...] = ()
-    rate: float = 0.0
+    timing: Timing | None
+    power: Power | None
+    rate: float
+    corners: dict[str, dict[str, float]]
+    simulated: dict[str, Any] | None
+
+    @property
+    def gate_equivalents(self) -> int:
+        """The area by that of a NAND; 0 where the library has none."""
+        return round(sum(self.area_um2.values()) / self.library.gate_area) if self.library.gate_area else 0
 
     @property
     def logic_um2(self) -> float:
@@ -87,59 +113,19 @@ class Asic:
 
     def as_json(self) -> Document:
         """The figures as the command prints them."""
-        timed, spent, played = self.timing, self.energy, self.activity
         found: Document = {
-            "library": self.library, "corner": self.corner, "mhz": self.mhz, "area_um2": self.area_um2,
+            "library": self.library.name, "corner": self.library.title, "mhz": self.mhz, "area_um2": self.area_um2,
             "logic_um2": round(self.logic_um2, 4), "gate_equivalents": self.gate_equivalents, "cells": self.cells,
             "memory_bits": self.memories, "scan_flip_flops": self.scan, "seconds": round(self.seconds, 1)}
-        if timed:
+        if timed := self.timing:
             found |= {"fmax_mhz": round(timed.mhz, 2), "slack_ns": round(timed.slack, 4),
                       "hold_slack_ns": round(timed.hold, 4),
                       "critical": {"start": timed.start, "end": timed.end, "cells": [
                           [each.name, each.cell, each.delay] for each in timed.stages]}}
-        if spent and played:
-            cycles = played.cycles / max(1, played.sequences)
-            found |= {"energy_pj_per_cycle": {kind: round(value, 4) for kind, value in spent.by_kind.items()},
-                      "energy_nj": {kind: round(value * cycles * 1e-3, 6) for kind, value in spent.by_kind.items()},
-                      "energy_nj_total": round(spent.total * cycles * 1e-3, 6),
-                      "gated_to_ungated": round(spent.total / self.ungated.total, 4) if self.ungated else None,
-                      "power_mw": round(spent.total * self.mhz * 1e-3, 4),
-                      "activity": {"cycles": played.cycles, "sequences": played.sequences, "words": played.words,
-                                   "mismatches": played.mismatches}}
-            if self.rest:
-                found |= {"leakage_uw": round(spent.leakage * self.mhz, 6),
-                          "idle_pj_per_cycle": round(self.rest.dynamic, 4)}
-            if self.rest and self.rate:
-                found["mean_power"] = self._mean(spent, self.rest, cycles)
-        if self.corners:
-            found["corners"] = {each.name: each.as_json() for each in self.corners}
-        return found | ({"simulated": self.simulated} if self.simulated else {})
-
-    def _mean(self, spent: Energy, rest: Energy, cycles: float) -> dict[str, float]:
-        """The mean power in µW at a rate of inferences: with a clock that always comes, and one that is stopped from
-        outside between them; and the part of the time in which the circuit works."""
-        busy, leakage = self.rate * cycles * 1e-6, spent.leakage * self.mhz  # In cycles of a µs, and µW.
-        stopped = busy * spent.dynamic + leakage
-        return {"inferences_per_second": self.rate, "busy": busy / self.mhz, "clock_stopped_uw": round(stopped, 6),
-                "clock_running_uw": round(stopped + (self.mhz - busy) * rest.dynamic, 6)}
-
-
-@dataclass(frozen=True)
-class Corner:
-    """A netlist in another library with the same cells: its clock where timing is analysed, and what it leaks, in µW,
-    and takes of energy for a cycle, in pJ, where an activity is known."""
-
-    name: str
-    timing: Timing | None
-    leakage_uw: float
-    energy: Energy | None
-
-    def as_json(self) -> dict[str, float]:
-        """The figures as the command prints them."""
-        found: dict[str, float] = {"leakage_uw": round(self.leakage_uw, 6)}
-        if self.timing:
-            found |= {"fmax_mhz": round(self.timing.mhz, 2), "hold_slack_ns": round(self.timing.hold, 4)}
-        return found | ({"pj_per_cycle": round(self.energy.total, 4)} if self.energy else {})
+        if self.power:
+            found |= self.power.as_json(self.mhz, self.rate)
+        return found | {key: value for key, value in (("corners", self.corners), ("simulated", self.simulated))
+                        if value}
 
 
 def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *, mhz: float, gating: bool = True,
@@ -182,30 +168,28 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     elif rate:
         raise Refusal(f"A mean power at {rate:g} inferences a second needs the energy of one, but no sequence is "
                       "played; leave out --rate, or give --samples 1 or more")
-    if scan and gating and library.clock_gates and not library.clock_gates[0].pin("test"):
-        gates = [cell for cell in library.clock_gates if cell.pin("test")]
-        if not gates:
-            raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
-                          "--scan, or map with --no-clock-gating")
+    if scan and gating and library.clock_gates and not any(cell.pin("test") for cell in library.clock_gates):
+        raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out --scan, "
+                      "or map with --no-clock-gating")
     work = out / "work"
     chosen = settings(known, mhz, gating=gating, scan=scan)
-    netlist, memories = _mapped(folder, described, work, library=library, chosen=chosen, macros=macros, show=show)
-    show("buffering", 0, 0)
-    spare_ties(netlist, library)
+    netlist, memories = mapped(folder, described, work, library, chosen, key=key(
+        folder, described, library, chosen, macros), macro=macros, show=show)
     buffer(netlist, library)
-    strengthen(netlist, library)
     chain = stitch(netlist, library) if scan else 0
     netlist.check(library)
     file = out / "netlist.v"
+    netlist.write(file)
     timed_by = None
     if timed:
-        timed_by = _timed(netlist, library, known, file, work=work, chosen=chosen, show=show)
-    netlist.write(file)
+        show("timing", 0, 0)
+        timed_by = analysed(file, netlist.top, unpacked(library, work), mhz, scale=library.nanoseconds,
+                            work=work)
     cells = models(library, {instance.cell for instance in netlist.instances.values()
                              if instance.cell in library.cells})
     behaviour = (work / "macros.v").read_text() if any(memory.macro for memory in memories) else ""
     as_design(folder, out / "simulation", file, cells, behaviour)
-    activity = spent = ungated = rest = None
+    power = replayed = None
     if vectors is not None:
         show("simulating the netlist", 0, 0)
         activity, still = counted(folder, work / "activity", netlist, library, vectors=vectors, memories=memories,
@@ -214,20 +198,17 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
         if rate > most:
             raise Refusal(f"--rate must be at most what the circuit takes at {mhz:g} MHz, {most:,.4g} inferences a "
                           f"second, not {rate:g}; ask for fewer, or for a faster clock (--mhz)")
-        rest = energy(netlist, library, still, memories, mhz=mhz, macros=macros.chosen, rest=True)
-        spent = energy(netlist, library, activity, memories, mhz=mhz, macros=macros.chosen)
-        ungated = energy(netlist, library, _free(activity), memories, mhz=mhz, macros=macros.chosen)
-    replayed = None
-    if vectors is not None and simulator:
-        show(f"simulating with {simulator}", 0, 0)
-        replayed = simulated(out, vectors, simulator, samples=samples)
+        power = Power(activity, *(
+            energy(netlist, library, each, memories, mhz=mhz, macros=macros.chosen, rest=each is still)
+            for each in (activity, _free(activity), still)))
+        if simulator:
+            show(f"simulating with {simulator}", 0, 0)
+            replayed = simulated(out, vectors, simulator, samples=samples)
     areas = area(netlist, library, memories, macros.chosen)
-    made = Asic(library=library.name, corner=library.title, mhz=mhz, area_um2=areas,
-                gate_equivalents=round(sum(areas.values()) / library.gate_area) if library.gate_area else 0,
-                cells=len(netlist.instances), memories=_bits(memories), timing=timed_by, energy=spent, ungated=ungated,
-                activity=activity, scan=chain, seconds=time.monotonic() - start, simulated=replayed, rest=rest,
-                rate=rate, corners=tuple(_corner(netlist, each, activity, memories, folder=out / "work" / "corner",
-                                                 mhz=mhz, macros=macros.chosen, timed=timed) for each in corners))
+    others = {each.title: _corner(netlist, each, power.activity if power else None, memories, file=file, mhz=mhz,
+                                  macros=macros.chosen, timed=timed) for each in corners}
+    made = Asic(library, mhz, areas, len(netlist.instances), _bits(memories), scan=chain, timing=timed_by, power=power,
+                seconds=time.monotonic() - start, rate=rate, simulated=replayed, corners=others)
     handover(out, library, known, described["top"], mhz=mhz, areas=areas, memories=memories, macros=macros.chosen)
     artifact.write_json(out / FILE, KIND, VERSION, {"design": described["hash"]} | made.as_json())
     if timed_by and timed_by.slack < 0:
@@ -240,9 +221,9 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     return made
 
 
-def _corner(netlist: Netlist, library: Library, activity: Activity | None, memories: list[Memory], *, folder: Path,
-            mhz: float, macros: dict[str, Macro], timed: bool) -> Corner:
-    """A netlist in a corner.
+def _corner(netlist: Netlist, library: Library, activity: Activity | None, memories: list[Memory], *, file: Path,
+            mhz: float, macros: dict[str, Macro], timed: bool) -> dict[str, float]:
+    """The figures of a netlist in another library with the same cells.
 
     Raises:
         Refusal: when a cell of the netlist is not in it.
@@ -251,21 +232,19 @@ def _corner(netlist: Netlist, library: Library, activity: Activity | None, memor
     for name in sorted(used - set(library.cells)):
         raise Refusal(f"A corner must have the cells of the library, but {library.name} lacks {name}; give one of the "
                       "same cells as --corner")
-    timing = None
-    if timed:
-        folder.mkdir(parents=True, exist_ok=True)
-        netlist.write(folder / "netlist.v")
-        with Analysis(folder / "netlist.v", netlist.top, lean(library, folder), mhz,
-                      scale=library.nanoseconds) as asked:
-            timing = asked.timing()
     still = activity or Activity(1, 1, 0, 0, toggles={}, pulses={})
     spent = energy(netlist, library, still, memories, mhz=mhz, macros=macros)
-    return Corner(library.title, timing, spent.leakage * mhz, spent if activity else None)
+    found = {"leakage_uw": round(spent.leakage * mhz, 6)}
+    if timed:
+        (work := file.parent / "work" / "corner").mkdir(parents=True, exist_ok=True)
+        timing = analysed(file, netlist.top, unpacked(library, work), mhz, scale=library.nanoseconds, work=work)
+        found |= {"fmax_mhz": round(timing.mhz, 2), "hold_slack_ns": round(timing.hold, 4)}
+    return found | ({"pj_per_cycle": round(spent.total, 4)} if activity else {})
 
 
 def settings(known: Known, mhz: float, *, gating: bool = True, scan: bool = False) -> Settings:
     """The choices of a mapping to a library."""
-    return Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums, buffered=known.buffered)
+    return Settings(mhz, gating, scan, known.dont_use)
 
 
 def key(folder: Path, described: Mapping[str, Any], library: Library, chosen: Settings, macros: Model) -> str:
@@ -275,32 +254,6 @@ def key(folder: Path, described: Mapping[str, Any], library: Library, chosen: Se
                           ).hexdigest()
 
 
-def _mapped(folder: Path, described: Mapping[str, Any], work: Path, *, library: Library, chosen: Settings,
-            macros: Model, show: Show) -> tuple[Netlist, list[Memory]]:
-    """The mapping that Yosys makes, or made here before."""
-    wanted = key(folder, described, library, chosen, macros)
-    kept = work / "key"
-    if kept.is_file() and kept.read_text() == wanted and (work / "mapped.json").is_file():
-        elaborated = json.loads((work / "elaborated.json").read_text())
-        memories = separate(elaborated, described["top"], macros)
-        return Netlist.read(work / "mapped.json", described["top"], library, memories), memories
-    if work.exists():
-        shutil.rmtree(work)
-    work.mkdir(parents=True)
-    made = mapped(folder, described, work, library, chosen, macro=macros, show=show)
-    atomic_text(kept, wanted)
-    return made
-
-
-def _timed(netlist: Netlist, library: Library, known: Known, file: Path, *, work: Path, chosen: Settings,
-           show: Show) -> Timing:
-    """Timing, after what `closed` does for late paths."""
-    names = lean(library, work, known.dont_use)
-    for name in names:
-        shutil.move(work / name, file.parent / name)
-    return closed(netlist, library, chosen, file=file, libraries=names, work=work, show=show)
-
-
 def _free(activity: Activity) -> Activity:
     """The same activity with clocks that always run. Gates change no value, so that the toggles stay; multiplexers that
     would hold the values instead are not counted, so that this is the least that a design without gates takes."""
@@ -308,10 +261,8 @@ def _free(activity: Activity) -> Activity:
 
 
 def _bits(memories: list[Memory]) -> dict[str, int]:
-    bits: dict[str, int] = {}
-    for memory in memories:
-        bits[memory.kind] = bits.get(memory.kind, 0) + memory.bits
-    return bits
+    return {kind: sum(memory.bits for memory in memories if memory.kind == kind)
+            for kind in dict.fromkeys(memory.kind for memory in memories)}
 
 
 def lines(made: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.macros import Macro
 from circulant.boards.asic.memories import Memory
 from circulant.boards.asic.power.energy import UTILISATION
-from circulant.boards.asic.timing.analysis import constraints
+from circulant.boards.asic.timing import constraints
 from circulant.sim.files.writing import atomic_text
 
 __all__ = ["handover", "lef", "placement"]

@@ -52,7 +52,6 @@ class Macro:
         area: in µm².
         access, idle: energy of a port in a cycle in which it works, and in one in which it does not, in fJ.
         leakage: in nW.
-        source: of these figures.
         rom: its contents are fixed.
     """
 
@@ -62,7 +61,6 @@ class Macro:
     area: float
     access: float
     leakage: float = 0.0
-    source: str = ""
     rom: bool = False
     idle: float = 0.0
 
@@ -101,8 +99,7 @@ class Model:
         self.chosen[name] = Macro(
             name, words, width, area=(PERIPHERY + words * width * BIT_AREA) * area,
             access=(IDLE + (ACCESS - IDLE) * width / 32) * energy, idle=IDLE * energy,
-            leakage=LEAKAGE * words * width * energy,
-            source="model of OpenRAM's macros for SkyWater 130 nm", rom=rom)
+            leakage=LEAKAGE * words * width * energy, rom=rom)
         return name
 
 
@@ -141,6 +138,6 @@ def read_table(file: Path) -> tuple[Macro, ...]:
             raise Refusal(f"A macro of {file} must have positive numbers for words, width, area and access, but "
                           f"{name!r} has none for {wrong[0]}; add it")
         found.append(Macro(name, int(entry["words"]), int(entry["width"]), area=float(entry["area"]),
-                           access=float(entry["access"]), leakage=float(entry.get("leakage", 0.0)), source=str(file),
+                           access=float(entry["access"]), leakage=float(entry.get("leakage", 0.0)),
                            rom=entry.get("rom") is True, idle=float(entry.get("idle", entry["access"]))))
     return tuple(found)

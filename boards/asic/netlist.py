@@ -1,8 +1,10 @@
 """A flat netlist of standard cells: read from what Yosys writes as JSON, changed in place, written as Verilog."""
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -69,31 +71,23 @@ class Netlist:
         made.check(library)
         return made
 
-    def copy(self) -> "Netlist":
-        """A netlist whose changes do not change this one."""
-        return Netlist(self.top, {name: (direction, list(nets)) for name, (direction, nets) in self.ports.items()},
-                       {name: Instance(each.cell, {pin: list(nets) for pin, nets in each.pins.items()})
-                        for name, each in self.instances.items()}, self.names)
-
     def check(self, library: Library) -> None:
         """See that each net that is read has one driver.
 
         Raises:
             ToolError: when one has none or several.
         """
-        drivers: dict[Net, int] = {net: 1 for direction, nets in self.ports.values() if direction == "input"
-                                   for net in nets}
+        drivers = Counter(net for direction, nets in self.ports.values() if direction == "input" for net in nets)
         read = [net for direction, nets in self.ports.values() if direction == "output" for net in nets]
         for instance in self.instances.values():
             cell = library.cells.get(instance.cell)
             for pin, nets in instance.pins.items():
-                if cell.pins[pin].direction == "output" if cell else pin == "rd_data":
-                    for net in nets:
-                        drivers[net] = drivers.get(net, 0) + 1
+                if pin in (cell.outputs if cell else ("rd_data",)):
+                    drivers.update(nets)
                 else:
                     read += nets
-        wrong: list[Net] = [net for net in dict.fromkeys(read) if isinstance(net, int) and drivers.get(net, 0) != 1]
-        wrong += [net for net, count in drivers.items() if isinstance(net, str) or count > 1]
+        wrong: list[Net] = [net for net in dict.fromkeys(read) if isinstance(net, int) and drivers[net] != 1]
+        wrong += [net for net, number in drivers.items() if isinstance(net, str) or number > 1]
         if wrong:
             raise ToolError(f"Each net of a netlist must have one driver, but {len(wrong)} have none or several, among "
                             f"them {self.names.get(int(wrong[0]), wrong[0])}; report it with the library")
@@ -116,45 +110,41 @@ class Netlist:
 
     def fresh(self) -> Iterator[int]:
         """Numbers of new nets."""
-        most = max([net for instance in self.instances.values() for nets in instance.pins.values() for net in nets
-                    if isinstance(net, int)] + [net for _, nets in self.ports.values() for net in nets
-                                                if isinstance(net, int)], default=1)
-        while True:
-            most += 1
-            yield most
+        return count(max(self._nets(), default=1) + 1)
 
     def write(self, file: Path) -> None:
         """Write it as Verilog: one module, instances with named pins, no assignment but to ports."""
-        called = {net: self.names.get(net, f"n{net}") for net in self._nets()}
-        taken: dict[str, int] = {}
-        for net in sorted(called):
-            if called[net] in taken or called[net] in self.ports or called[net] in self.instances:
-                called[net] = f"n{net}"
-            taken[called[net]] = net
-        inputs: dict[Net, str] = {}
+        taken = {*self.ports, *self.instances}
+        said: dict[Net, str] = {"0": "1'b0", "1": "1'b1"}
+        for net in sorted(self._nets()):
+            name = self.names.get(net, f"n{net}")
+            said[net] = _escaped(name if name not in taken else f"n{net}")
+            taken.add(name)
+        wires = dict(said)
         for name, (direction, nets) in self.ports.items():
-            if direction == "input":
-                inputs |= {net: _bit(name, n, len(nets)) for n, net in enumerate(nets)}
+            for n, bit in enumerate(nets) if direction == "input" else ():
+                said[bit] = _bit(name, n, len(nets))
+                wires.pop(bit, None)
 
-        def said(net: Net) -> str:
-            return f"1'b{net}" if isinstance(net, str) else inputs.get(net) or _escaped(called[net])
+        def joined(nets: list[Net]) -> str:
+            words = [said[net] for net in nets[::-1]]
+            return words[0] if len(words) == 1 else f"{{{', '.join(words)}}}"
 
         lines = [f"module {self.top} (", ",\n".join(f"  {_escaped(name)}" for name in self.ports), ");"]
-        lines += [f"  {direction} {_range(len(nets))}{_escaped(name)};"
+        lines += [f"  {direction} {f'[{len(nets) - 1}:0] ' if len(nets) > 1 else ''}{_escaped(name)};"
                   for name, (direction, nets) in self.ports.items()]
-        lines += [f"  wire {_escaped(name)};" for net, name in sorted(called.items()) if net not in inputs]
+        lines += [f"  wire {name};" for net, name in wires.items() if isinstance(net, int)]
         for name, instance in self.instances.items():
-            pins = ", ".join(f".{pin}({_joined([said(net) for net in nets[::-1]])})"
-                             for pin, nets in instance.pins.items() if nets)
+            pins = ", ".join(f".{pin}({joined(nets)})" for pin, nets in instance.pins.items() if nets)
             lines.append(f"  {instance.cell} {_escaped(name)} ({pins});")
-        lines += [f"  assign {_bit(name, n, len(nets))} = {said(net)};" for name, (direction, nets) in
+        lines += [f"  assign {_bit(name, n, len(nets))} = {said[net]};" for name, (direction, nets) in
                   self.ports.items() if direction == "output" for n, net in enumerate(nets)]
         file.write_text("\n".join([*lines, "endmodule", ""]))
 
     def _nets(self) -> set[int]:
-        return {net for instance in self.instances.values() for nets in instance.pins.values() for net in nets
-                if isinstance(net, int)} | {net for _, nets in self.ports.values() for net in nets
-                                            if isinstance(net, int)}
+        lists = (*(instance.pins.values() for instance in self.instances.values()),
+                 (nets for _, nets in self.ports.values()))
+        return {net for nets in chain.from_iterable(lists) for net in nets if isinstance(net, int)}
 
 
 def _net(bit: Any) -> Net:
@@ -175,14 +165,6 @@ def _names(module: Module) -> dict[int, str]:
 
 def _escaped(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"\\{name} "
-
-
-def _joined(bits: list[str]) -> str:
-    return bits[0] if len(bits) == 1 else f"{{{', '.join(bits)}}}"
-
-
-def _range(width: int) -> str:
-    return f"[{width - 1}:0] " if width > 1 else ""
 
 
 def _bit(name: str, n: int, width: int) -> str:

@@ -24,7 +24,7 @@ def stitch(netlist: Netlist, library: Library) -> int:
     """Put all flip-flops on a chain, in the order of their names; returns how many.
 
     Raises:
-        Refusal: when the library has no scan form of a flip-flop that is used, or a clock gate lacks a test pin.
+        Refusal: when the library has no scan form of a flip-flop that is used.
     """
     fresh = netlist.fresh()
     enable, first = next(fresh), next(fresh)
@@ -38,15 +38,7 @@ def stitch(netlist: Netlist, library: Library) -> int:
         if cell is None:
             continue
         if cell.gating:
-            gate = next((each for each in library.clock_gates if each.pin("test")), None)
-            if gate is None:
-                raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
-                              "--scan, or map with --no-clock-gating")
-            roles = {"enable": cell.pin("enable"), "clock": cell.pin("clock"), "output": cell.outputs[0]}
-            held = {role: instance.pins[pin] for role, pin in roles.items()}
-            instance.cell = gate.name
-            instance.pins = {gate.pin("enable"): held["enable"], gate.pin("clock"): held["clock"],
-                             gate.outputs[0]: held["output"], gate.pin("test"): [enable]}
+            instance.pins[cell.pin("test")] = [enable]
         elif cell.sequential and cell.sequential.kind == "ff":
             form = forms.setdefault(cell.name, scan_form(library, cell))
             instance.pins = {form.pins[pin]: nets for pin, nets in instance.pins.items()}
@@ -71,10 +63,11 @@ def scan_form(library: Library, cell: Cell) -> Form:
     """
     plain = cell.sequential
     assert plain is not None, "called for flip-flops"
-    for each in library.flip_flops:
+    for each in sorted(library.cells.values(), key=lambda cell: cell.area):
         found, clock = each.sequential, each.pin("clock")
-        if not (each.scan and found and each.pin("scan_in") and each.pin("scan_enable") and "D" in each.pins
-                and found.clock.strip("() ") == clock and plain.clock.strip("() ") == cell.pin("clock")):
+        if not (each.scan and found and found.kind == "ff" and each.pin("scan_in") and each.pin("scan_enable")
+                and "D" in each.pins and found.clock.strip("() ") == clock
+                and plain.clock.strip("() ") == cell.pin("clock")):
             continue
         # Outputs are matched by what they show of the state, other pins by their names.
         shown = {_shown(each, pin): pin for pin in each.outputs}

@@ -58,9 +58,9 @@ def designed(run):
 
 
 def test_a_missing_opensta_is_told_with_its_package(designed, call, monkeypatch):
-    from circulant.boards.asic.timing import analysis
+    from circulant.boards.asic import timing
 
-    monkeypatch.setattr(analysis.shutil, "which", lambda name: None)
+    monkeypatch.setattr(timing.shutil, "which", lambda name: None)
     code, _, err = call("asic", designed, "--library", designed / "tiny.lib", "--samples", "0")
     assert code == 2
     assert "Timing needs OpenSTA, but PATH has no sta; install it (on Debian: apt-get install opensta)" in err
@@ -68,10 +68,9 @@ def test_a_missing_opensta_is_told_with_its_package(designed, call, monkeypatch)
 
 
 def test_a_missing_yosys_is_told_with_its_package(designed, call, monkeypatch, tmp_path):
-    from circulant.boards import tools
-    from circulant.boards.asic import mapping
+    from circulant.boards import flow, tools
 
-    monkeypatch.setattr(mapping.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(flow.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(tools, "_programs", lambda names: [])
     code, _, err = call("asic", designed, "--library", designed / "tiny.lib", "--samples", "0")
     assert code == 2
@@ -92,10 +91,7 @@ def test_a_missing_simulator_is_told_with_its_package(designed, call, monkeypatc
 
 @pytest.mark.skipif(importlib.util.find_spec("pyosys") is None or shutil.which("sta") is None,
                     reason="pyosys (circulant[synthesis]) or OpenSTA (Debian: opensta) is not installed")
-def test_a_clock_that_is_missed_ends_with_4_and_a_wrong_netlist_with_1(designed, call, monkeypatch):
-    from circulant.boards.asic.timing import closure
-
-    monkeypatch.setattr(closure, "STRUCTURES", 0)  # They take time, and the message is the same.
+def test_a_clock_that_is_missed_ends_with_4_and_a_wrong_netlist_with_1(designed, call):
     code, out, err = call("asic", designed, "--library", designed / "tiny.lib", "--samples", "0", "--mhz", "5000")
     assert (code, out) == (4, "")
     said = re.fullmatch(r"The clock of tiny must be 5000 MHz, but the netlist reaches ([\d.]+) MHz: the slowest path "

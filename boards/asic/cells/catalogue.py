@@ -24,8 +24,6 @@ class Known:
         mhz: clock that is asked for where nobody says one.
         dont_use: patterns of cells that mapping leaves alone.
         pdk, cells: names of process and cells in LibreLane; empty where it does not know them.
-        fast_sums: sums behind memories are mapped for their own speed: they are 3 % of the area more.
-        buffered: ABC buffers and sizes a whole design; else its products alone.
         layer, supplies: a metal for pins of macros, and the names of power and ground.
     """
 
@@ -35,8 +33,6 @@ class Known:
     dont_use: tuple[str, ...]
     pdk: str
     cells: str
-    fast_sums: bool = True
-    buffered: bool = True
     layer: str = "metal3"
     supplies: tuple[str, str] = ("VDD", "VSS")
 

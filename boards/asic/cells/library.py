@@ -4,27 +4,20 @@ Units here: µm², fF, fJ, nW. Tables of energy are averaged over the conditions
 rising and falling, which a count of toggles does not tell apart.
 """
 import gzip
-import hashlib
-import json
 import lzma
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from circulant.boards.asic.cells.liberty import Group, numbers, parse
-from circulant.sim.files.cache import store
 from circulant.sim.files.files import read_bytes, reason
-from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.refusal import Refusal
 
 __all__ = ["Cell", "Library", "Pin", "Sequential", "read_text"]
-
-VERSION = 5
-"""The form in which a library is kept in the cache."""
 
 _FARADS = {"f": 1.0, "p": 1e3, "n": 1e6}
 _WATTS = {"f": 1e-6, "p": 1e-3, "n": 1.0, "u": 1e3, "m": 1e6}
@@ -40,8 +33,8 @@ class Pin:
         most: that an output may drive, in fF; 0 where nothing is said.
         function: of an output, as liberty has it.
         role: "clock", "enable" or "test" of a clock gate's pin, "scan_in" or "scan_enable" of a scan flip-flop's.
-        slews, loads: axes of ``energy``, in units of the library and fF; one value where it does not depend on them.
-        energy: of a transition, in fJ, without that of the load (slews, loads).
+        loads: of ``energy``, in fF; one where it does not depend on them.
+        energy: of a transition at each of them and the second of the library's slews, in fJ, without that of the load.
     """
 
     direction: str
@@ -49,14 +42,12 @@ class Pin:
     most: float = 0.0
     function: str = ""
     role: str = ""
-    slews: tuple[float, ...] = (0.0,)
     loads: tuple[float, ...] = (0.0,)
-    energy: tuple[tuple[float, ...], ...] = ((0.0,),)
+    energy: tuple[float, ...] = (0.0,)
 
     def at(self, load: float) -> float:
-        """Energy of a transition at a load, in fJ, at the second of the library's slews."""
-        row = self.energy[min(1, len(self.energy) - 1)]
-        return float(np.interp(load, self.loads, row)) if len(row) == len(self.loads) > 1 else row[0]
+        """Energy of a transition at a load, in fJ."""
+        return float(np.interp(load, self.loads, self.energy))
 
 
 @dataclass(frozen=True)
@@ -99,6 +90,12 @@ class Cell:
     def outputs(self) -> list[str]:
         return [name for name, pin in self.pins.items() if pin.direction == "output"]
 
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether it is a buffer."""
+        return (len(self.inputs) == len(self.outputs) == 1 and not self.sequential
+                and self.pins[self.outputs[0]].function.strip("() ") == self.inputs[0])
+
     def pin(self, role: str) -> str:
         """The pin with a role; an empty string without one."""
         return next((name for name, pin in self.pins.items() if pin.role == role), "")
@@ -113,7 +110,6 @@ class Library:
         files: liberty files, which tools read.
         voltage: nominal, in V.
         nanoseconds: of the library's unit of time.
-        femtofarads: of its unit of capacitance.
         title: of the first library, which names its corner.
     """
 
@@ -121,7 +117,6 @@ class Library:
     files: tuple[Path, ...]
     voltage: float
     nanoseconds: float
-    femtofarads: float
     title: str
     cells: dict[str, Cell] = field(repr=False)
 
@@ -132,40 +127,18 @@ class Library:
         Raises:
             Refusal: when a file is missing or none of liberty, or they have no flip-flop.
         """
-        texts = [read_text(file) for file in files]
-        key = hashlib.sha256("\0".join([str(VERSION), *texts]).encode()).hexdigest()
-        kept = store("liberty") / f"{key}.json"
-        if not kept.is_file():
-            made = _made([parse(text, file.name) for file, text in zip(files, texts, strict=True)])
-            temporary = kept.with_suffix(".new")
-            temporary.write_text(json.dumps(made))
-            temporary.rename(kept)
-        body = json.loads(kept.read_text())
-        found = cls(name or files[0].name, tuple(files), body["voltage"], body["nanoseconds"],
-                    femtofarads=body["femtofarads"], title=body["title"],
-                    cells={name: _cell(entry) for name, entry in body["cells"].items()})
+        parts = [_part(read_text(file), file.name) for file in files]
+        found = replace(parts[0], name=name or files[0].name, files=tuple(files),
+                        cells={name: cell for part in parts for name, cell in part.cells.items()})
         if not any(cell.sequential and cell.sequential.kind == "ff" for cell in found.cells.values()):
             raise Refusal(f"A library must have flip-flops, but {', '.join(file.name for file in files)} holds "
                           f"{len(found.cells)} cells and none of them; name the file of sequential cells, too")
         return found
 
-    def cell(self, name: str) -> Cell:
-        """A cell by its name.
-
-        Raises:
-            Refusal: when there is none.
-        """
-        if name not in self.cells:
-            raise Refusal(f"A cell must be one of the {len(self.cells)} of {self.name}, not {name!r}"
-                          f"{nearest(name, self.cells)}")
-        return self.cells[name]
-
     @cached_property
     def buffers(self) -> list[Cell]:
         """Buffers for data, the smallest first: those that the library lets tools use, without delay cells."""
-        found = [cell for cell in self.cells.values() if len(cell.inputs) == len(cell.outputs) == 1
-                 and not cell.dont_use and not cell.sequential and cell.area
-                 and _bare(cell.pins[cell.outputs[0]].function) == cell.inputs[0]
+        found = [cell for cell in self.cells.values() if cell.repeats and not cell.dont_use and cell.area
                  and not any(word in cell.name.lower() for word in ("dly", "clk", "lpflow", "hb", "bufbuf", "probe"))]
         return sorted(found, key=lambda cell: (cell.pins[cell.outputs[0]].most, cell.area))
 
@@ -174,12 +147,6 @@ class Library:
         """Clock gates for rising edges, with a latch, the smallest first, those with a test pin behind the others."""
         found = [cell for cell in self.cells.values() if cell.gating.startswith("latch_posedge")]
         return sorted(found, key=lambda cell: (bool(cell.pin("test")), cell.area))
-
-    @cached_property
-    def flip_flops(self) -> list[Cell]:
-        """Flip-flops, the smallest first."""
-        return sorted((cell for cell in self.cells.values() if cell.sequential and cell.sequential.kind == "ff"),
-                      key=lambda cell: cell.area)
 
     @cached_property
     def gate_area(self) -> float:
@@ -203,30 +170,17 @@ def read_text(file: Path) -> str:
                       ) from None
 
 
-def _bare(function: str) -> str:
-    return function.strip().removeprefix("(").removesuffix(")").strip()
-
-
-def _made(groups: Sequence[Group]) -> dict[str, object]:
-    """The part of libraries that is kept, as JSON has it."""
-    first = groups[0]
-    voltage = first.number("nom_voltage", 1.0)
-    cells = {}
-    for group in groups:
-        farads = _farads(group)
-        leakage = group.text("leakage_power_unit", "1nW")
-        watts = float(leakage[:-2]) * _WATTS[leakage[-2].lower()]
-        for cell in group.all("cell"):
-            cells[cell.name] = asdict(_read(cell, farads, watts))
-    time = first.text("time_unit", "1ns")
-    return {"voltage": voltage, "nanoseconds": float(time[:-2]) * {"n": 1.0, "p": 1e-3, "u": 1e3}[time[-2]],
-            "femtofarads": _farads(first), "title": first.name, "cells": cells}
-
-
-def _farads(group: Group) -> float:
-    """fF of the unit of capacitance of a library."""
+@lru_cache(maxsize=8)
+def _part(text: str, file: str) -> Library:
+    """The library of a file."""
+    group = parse(text, file)
+    time, leakage = group.text("time_unit", "1ns"), group.text("leakage_power_unit", "1nW")
     capacitance = group.attributes.get("capacitive_load_unit", ["1", "pf"])
-    return float(capacitance[0]) * _FARADS[capacitance[1].lower()[0]]
+    farads = float(capacitance[0]) * _FARADS[capacitance[1].lower()[0]]
+    watts = float(leakage[:-2]) * _WATTS[leakage[-2].lower()]
+    return Library(file, (), group.number("nom_voltage", 1.0),
+                   float(time[:-2]) * {"n": 1.0, "p": 1e-3, "u": 1e3}[time[-2]], title=group.name,
+                   cells={cell.name: _read(cell, farads, watts) for cell in group.all("cell")})
 
 
 def _read(group: Group, farads: float, watts: float) -> Cell:
@@ -241,7 +195,7 @@ def _read(group: Group, farads: float, watts: float) -> Cell:
     for pin in test[0].all("pin") if test else ():
         role = {"test_scan_in": "scan_in", "test_scan_enable": "scan_enable"}.get(pin.text("signal_type"))
         if role and pin.name in pins:
-            pins[pin.name] = Pin(**asdict(pins[pin.name]) | {"role": role})
+            pins[pin.name] = replace(pins[pin.name], role=role)
     return Cell(group.name, group.number("area"), _leakage(group) * watts, pins, sequential,
                 gating=group.text("clock_gating_integrated_cell"), dont_use=group.text("dont_use") == "true",
                 scan=bool(test))
@@ -260,43 +214,27 @@ def _pin(group: Group, farads: float) -> Pin:
     role = next((role for attribute, role in (("clock_gate_enable_pin", "enable"), ("clock_gate_test_pin", "test"),
                                               ("clock_gate_clock_pin", "clock"), ("clock", "clock"))
                  if group.text(attribute) == "true"), "")
-    slews, loads, energy = _energy(group.all("internal_power"), farads)
+    loads, energy = _energy(group.all("internal_power"), farads)
     return Pin(group.text("direction"), group.number("capacitance") * farads,
                group.number("max_capacitance") * farads, group.text("function") or group.text("state_function"), role,
-               slews=slews, loads=loads, energy=energy)
+               loads=loads, energy=energy)
 
 
-def _energy(arcs: Sequence[Group], farads: float
-            ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[tuple[float, ...], ...]]:
-    """Axes and mean table of the energies of a pin; energies are in units of capacitance, as voltages are in volts."""
+def _energy(arcs: Sequence[Group], farads: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Loads, and the mean energies of a pin at them and the second slew; energies are in units of capacitance, as
+    voltages are in volts."""
     supplies: dict[str, list[NDArray[np.float64]]] = {}
-    slews: tuple[float, ...] = (0.0,)
-    loads: tuple[float, ...] = (0.0,)
+    loads = np.zeros(1)
     for arc in arcs:
-        for side in ("rise_power", "fall_power"):
-            for table in arc.all(side):
-                values = numbers(table.attributes.get("values", [])) * farads
-                rows, columns = (numbers(table.attributes.get(name, [])) for name in ("index_1", "index_2"))
-                if values.size > 1 and rows.size * max(1, columns.size) == values.size:
-                    slews = tuple(rows.tolist())
-                    loads = tuple((columns * farads).tolist()) if columns.size else loads
-                    values = values.reshape(rows.size, max(1, columns.size))
-                supplies.setdefault(arc.text("related_pg_pin"), []).append(np.atleast_2d(values))
-    if not supplies:
-        return (0.0,), (0.0,), ((0.0,),)
-    shape = (len(slews), len(loads))
-    total = np.zeros(shape)
+        for table in (*arc.all("rise_power"), *arc.all("fall_power")):
+            values, rows, columns = (numbers(table.attributes.get(key, [])) for key in ("values", "index_1", "index_2"))
+            if values.size > 1 and rows.size * max(1, columns.size) == values.size:
+                loads = columns * farads if columns.size else loads
+                values = values.reshape(rows.size, -1)
+            if values.size:
+                supplies.setdefault(arc.text("related_pg_pin"), []).append(np.atleast_2d(values) * farads)
+    total = np.zeros(loads.size)
     for tables in supplies.values():
-        total += np.mean([table if table.shape == shape else np.full(shape, table.mean()) for table in tables
-                          if table.size], axis=0)
-    return slews, loads, tuple(tuple(row) for row in total.tolist())
-
-
-def _cell(entry: Mapping[str, Any]) -> Cell:
-    """A cell as JSON has it."""
-    values = dict(entry)
-    pins, sequential = values.pop("pins"), values.pop("sequential")
-    made = {name: Pin(**pin | {"slews": tuple(pin["slews"]), "loads": tuple(pin["loads"]),
-                               "energy": tuple(map(tuple, pin["energy"]))}) for name, pin in pins.items()}
-    kept = Sequential(**sequential | {"states": tuple(sequential["states"])}) if sequential else None
-    return Cell(**values, pins=made, sequential=kept)
+        total += np.mean([table[min(1, len(table) - 1)] if table.shape[1] == loads.size else np.full(
+            loads.size, table.mean()) for table in tables], axis=0)
+    return tuple(loads.tolist()), tuple(total.tolist())

@@ -14,7 +14,7 @@ def models(library: Library, used: Iterable[str]) -> str:
     Raises:
         Refusal: when a cell has no function that can be written so.
     """
-    return "\n".join(_model(library.cell(name)) for name in sorted(set(used)))
+    return "\n".join(_model(library.cells[name]) for name in sorted(set(used)))
 
 
 def _model(cell: Cell) -> str:

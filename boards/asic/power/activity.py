@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.memories import Memory
@@ -21,6 +20,9 @@ from circulant.boards.asic.power.tables import tables
 from circulant.boards.tools import run
 from circulant.sim import artifact, design
 from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.simulate import job_of
+from circulant.sim.cosim.stimuli import Run
+from circulant.sim.cosim.verification import played_of
 from circulant.sim.design import hashes
 from circulant.sim.files import temporaries
 from circulant.sim.files.cache import damage, sealed, store
@@ -81,17 +83,25 @@ def counted(design_folder: Path, work: Path, netlist: Netlist, library: Library,
     work.mkdir(parents=True, exist_ok=True)
     made = tables(netlist, library, list(memories))
     (work / "netlist.txt").write_text(made.text())
-    played = vectors.first(samples)
-    _beats(work, manifest, played)
-    outputs = manifest.output
-    due = sum(_results(manifest, steps) for steps in played.steps) * outputs.beats
+    played = played_of(manifest, vectors.first(samples))
+    job = job_of(manifest, (Run("back to back", tuple(range(len(played)))),), played, None)
+    (work / "beats.txt").write_text("".join(
+        f"{int(last)}{''.join(map(str, bits))}\n" for n in range(len(played))
+        for beats, marks in (job.offered(n),) for last, bits in zip(
+            marks, np.unpackbits(beats, axis=1, bitorder="little").tolist(), strict=True)))
+    due, port = job.due(job.runs[0]), manifest.output
     run([str(program), str(due)], folder=work.resolve(), step="playing the netlist")
-    words, wrong = _compared(work, manifest, played)
+    got = (work / "outputs.txt").read_text().split()
+    if len(got) != due:
+        raise ToolError(f"The netlist must give {due} output beats, but {len(got)} came; report it with the library")
+    beats = np.packbits(np.array([list(map(int, line)) for line in got], np.uint8), axis=1, bitorder="little")
+    found = port.unpack(beats.reshape(-1, port.beats, port.beat_bytes))[:, :port.elements]
+    wanted = np.concatenate(played.outputs)
     counts = [int(each) for each in (work / "counts.txt").read_text().split()]
     half = len(counts) // 2
 
     def activity(cycles: int, *counts: int) -> Activity:
-        return Activity(cycles, len(played), words, wrong, toggles={
+        return Activity(cycles, len(played), wanted.size, int((found != wanted).sum()), toggles={
             net: counts[number] for net, number in made.number.items() if isinstance(net, int) and net >= 0},
             pulses=dict(zip(made.clocks, counts[len(made.number):], strict=True)))
 
@@ -124,46 +134,3 @@ def _player() -> Path:
             made.chmod(0o755)
             os.replace(made, kept)
     return kept
-
-
-def _results(manifest: Manifest, steps: int) -> int:
-    """Output vectors of a sequence."""
-    body = design.read(manifest.folder)
-    if body["output"]["per"] == "step":
-        return int(steps)
-    return int(body["output"].get("vectors", 1))
-
-
-def _beats(work: Path, manifest: Manifest, played: Vectors) -> None:
-    lines = []
-    for x, steps in zip(played.inputs, played.steps, strict=True):
-        values = np.asarray(x, np.int64)
-        rows = values.reshape(-1, manifest.input.elements) if values.ndim == 1 else values[:steps].reshape(
-            -1, manifest.input.elements)
-        beats = manifest.input.pack(rows).reshape(-1, manifest.input.beat_bytes)
-        bits = np.unpackbits(beats, axis=1, bitorder="little")
-        lines += [f"{int(n == len(beats) - 1)}{''.join(map(str, beat))}" for n, beat in enumerate(bits.tolist())]
-    (work / "beats.txt").write_text("\n".join(lines) + "\n")
-
-
-def _compared(work: Path, manifest: Manifest, played: Vectors) -> tuple[int, int]:
-    """Output words and those that differ.
-
-    Raises:
-        ToolError: when fewer beats came than are due.
-    """
-    port = manifest.output
-    got = (work / "outputs.txt").read_text().split()
-    golden: list[NDArray[np.int64]] = []
-    each_step = design.read(manifest.folder)["output"]["per"] == "step"
-    for y, steps in zip(played.outputs, played.steps, strict=True):
-        values = np.asarray(y, np.int64)
-        golden.append((values[:steps] if each_step else values).reshape(-1, port.elements))
-    wanted = np.concatenate(golden)
-    if len(got) != len(wanted) * port.beats:
-        raise ToolError(f"The netlist must give {len(wanted) * port.beats} output beats, but {len(got)} came; report "
-                        "it with the library")
-    bits = np.array([list(map(int, line)) for line in got], np.uint8)
-    beats = np.packbits(bits, axis=1, bitorder="little").reshape(-1, port.beats, port.beat_bytes)
-    found = port.unpack(beats)[:, :port.elements]
-    return wanted.size, int((found != wanted).sum())

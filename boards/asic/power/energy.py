@@ -10,10 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from circulant.boards.asic.buffers import loads
-from circulant.boards.asic.cells.library import Cell, Library
+from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.macros import Macro
-from circulant.boards.asic.memories import INSTANCE, Memory
+from circulant.boards.asic.memories import Memory, within
 from circulant.boards.asic.netlist import Net, Netlist
 from circulant.boards.asic.power.activity import Activity
 
@@ -69,7 +68,7 @@ def energy(netlist: Netlist, library: Library, activity: Activity, memories: Seq
     only those whose reading nothing disables."""
     found: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     wire = WIRE * PITCHES * pitch(netlist, library)
-    load, fanout = loads(netlist, library), _fanout(netlist, library)
+    load, fanout = _loads(netlist, library)
     rates: dict[Net, float] = defaultdict(float, {net: count / activity.cycles for net, count in
                                                   activity.toggles.items()})
     pulses = {net: count / activity.cycles for net, count in activity.pulses.items()}
@@ -78,13 +77,16 @@ def energy(netlist: Netlist, library: Library, activity: Activity, memories: Seq
         cell = library.cells.get(instance.cell)
         if cell is None:
             continue
-        kind = _kind(name, cell, memories)
+        memory = within(name, memories)
+        kind = ("rom" if memory.kind == "rom" else "ram") if memory else (
+            "clock" if cell.gating else "registers" if cell.sequential else "logic")
         found["leakage"] += cell.leakage / mhz  # nW for a period in µs are fJ.
         for pin, nets in instance.pins.items():
             said = cell.pins[pin]
             net = nets[0]
             if said.direction == "output":
                 if cell.gating:
+                    found["clock"] += 2 * pulses.get(net, 0.0) * said.at(load[net])
                     continue
                 capacitance = load[net] + wire * fanout[net]
                 found[kind] += rates[net] * (said.at(capacitance) + 0.5 * capacitance * library.voltage ** 2)
@@ -93,10 +95,6 @@ def energy(netlist: Netlist, library: Library, activity: Activity, memories: Seq
             elif isinstance(net, int):
                 found[kind] += rates[net] * said.at(0.0)
     found["clock"] += _tree(load, fanout, wire, library=library, clock=clock, pulses=pulses)
-    found["clock"] += sum(2 * pulses.get(nets[0], 0.0) * cell.pins[pin].at(load[nets[0]])
-                          for instance in netlist.instances.values()
-                          if (cell := library.cells.get(instance.cell)) and cell.gating
-                          for pin, nets in instance.pins.items() if pin in cell.outputs)
     for memory in memories:
         if memory.macro:
             macro, ports = macros[memory.macro], memory.reads + memory.writes
@@ -106,21 +104,17 @@ def energy(netlist: Netlist, library: Library, activity: Activity, memories: Seq
     return Energy({kind: found[kind] * 1e-3 for kind in KINDS})
 
 
-def _kind(name: str, cell: Cell, memories: Sequence[Memory]) -> str:
-    if name.startswith(INSTANCE):
-        memory = memories[int(name.removeprefix(INSTANCE).split(".")[0])]
-        return "rom" if memory.kind == "rom" else "ram"
-    return "clock" if cell.gating else "registers" if cell.sequential else "logic"
-
-
-def _fanout(netlist: Netlist, library: Library) -> Counter[Net]:
-    found: Counter[Net] = Counter()
+def _loads(netlist: Netlist, library: Library) -> tuple[dict[Net, float], Counter[Net]]:
+    """Capacitance of the pins at each net, in fF, and how many there are."""
+    load: dict[Net, float] = defaultdict(float)
+    fanout: Counter[Net] = Counter()
     for instance in netlist.instances.values():
         cell = library.cells.get(instance.cell)
-        for pin, nets in instance.pins.items() if cell else ():
-            if cell and cell.pins[pin].direction == "input":
-                found[nets[0]] += 1
-    return found
+        for pin, said in cell.pins.items() if cell else ():
+            if said.direction == "input" and instance.pins.get(pin):
+                load[instance.pins[pin][0]] += said.capacitance
+                fanout[instance.pins[pin][0]] += 1
+    return load, fanout
 
 
 def _tree(load: dict[Net, float], fanout: Counter[Net], wire: float, *, library: Library, clock: Net | None,

@@ -76,8 +76,8 @@ def tables(netlist: Netlist, library: Library, memories: list[Memory]) -> Tables
     for instance in netlist.instances.values():  # What ties a pin high or low is a constant.
         tie = library.cells.get(instance.cell)
         if tie is not None and not tie.inputs:
-            made.number |= {instance.pins[pin][0]: int(value) for pin in tie.outputs if instance.pins.get(pin)
-                            and (value := parsed(tie.pins[pin].function).sign) in "01"}
+            made.number |= {instance.pins[pin][0]: int(value.table()[0]) for pin in tie.outputs if pin in instance.pins
+                            and not (value := parsed(tie.pins[pin].function)).pins}
     for name, instance in netlist.instances.items():
         cell = library.cells.get(instance.cell)
         if cell is None:
@@ -93,8 +93,7 @@ def tables(netlist: Netlist, library: Library, memories: list[Memory]) -> Tables
 def _enable(made: Tables, instance: Instance, cell: Cell, clocks: dict[Net, int]) -> None:
     """A clock gate: whether its clock runs in the next cycle."""
     pins = [pin for pin in (cell.pin("enable"), cell.pin("test")) if pin]
-    function = Function("|", tuple(map(Function, pins))) if len(pins) > 1 else Function(pins[0])
-    made.enables.append(made.line(function, {pin: made.net(instance.pins[pin][0]) for pin in pins}, 0,
+    made.enables.append(made.line(parsed("|".join(pins)), {pin: made.net(instance.pins[pin][0]) for pin in pins}, 0,
                                   clocks[instance.pins[cell.pin("clock")][0]]))
     out = instance.pins[cell.outputs[0]][0]
     clocks[out] = len(made.enables)
@@ -108,14 +107,14 @@ def _cell(made: Tables, name: str, instance: Instance, cell: Cell, *, clocks: di
     found = cell.sequential
     if found is not None:
         clock = parsed(found.clock)
-        if found.kind != "ff" or clock.of or clock.sign not in instance.pins:
+        if found.kind != "ff" or clock.table().tolist() != [False, True]:
             raise Refusal(f"Flip-flops of a netlist must take rising edges to be played, but {cell.name} ({name}) does "
                           "not; exclude the cell, or leave out the energy with --samples 0")
         for forced in filter(None, (found.clear, found.preset)):
             if any(inputs[pin] > 1 for pin in parsed(forced).pins):
                 raise Refusal(f"Asynchronous inputs of a netlist must be constant to be played, but {cell.name} "
                               f"({name}) uses one; exclude the cell, or leave out the energy with --samples 0")
-        net = instance.pins[clock.sign][0]
+        net = instance.pins[clock.pins[0]][0]
         if net not in clocks:
             raise ToolError(f"Each clock of a netlist must come from clk, but that of {name} does not; report it with "
                             "the library")

@@ -13,14 +13,14 @@ from circulant.boards.asic.macros import Macro
 from circulant.boards.asic.memories import Memory
 
 AREAS = {"logic": 5000.0, "ram_macros": 2600.0}
-MEMORIES = [Memory(f"memory_{n}", f"circulant_memory_{n}", f"m{n}", words, 8, kind="macro", reads=1, writes=1,
+MEMORIES = [Memory(f"memory_{n}", f"circulant_memory_{n}", words, 8, kind="macro", reads=1, writes=1,
                    macro=f"ram{words}", ports={"rd_clk": [2], "wr_data": [3, 4], "rd_data": [5, 6]})
             for n, words in enumerate((64, 256))]
 MACROS = {"ram64": Macro("ram64", 64, 8, 100.0, 1.0), "ram256": Macro("ram256", 256, 8, 2500.0, 1.0)}
 
 
 def named(name):
-    return Library(name, (), 1.0, 1.0, 1e3, title=name, cells={})
+    return Library(name, (), 1.0, 1.0, title=name, cells={})
 
 
 @pytest.mark.parametrize("name", ["sky130hd", "sg13g2"])
@@ -49,7 +49,7 @@ def test_macros_do_not_overlap_and_the_largest_is_first():
 
 
 def test_macros_fill_rows_of_the_core():
-    many = [Memory("memory_0", f"circulant_memory_{n}", f"m{n}", 256, 8, kind="macro", reads=1, writes=1,
+    many = [Memory("memory_0", f"circulant_memory_{n}", 256, 8, kind="macro", reads=1, writes=1,
                    macro="ram256") for n in range(5)]
     found = placement(7600.0, many, MACROS)  # A side of 104 µm has room for two macros of 50 µm.
     assert [(x, y) for _, x, y in found] == [(0, 0), (50, 0), (0, 50), (50, 50), (0, 100)]

@@ -21,13 +21,23 @@ def test_each_net_goes_in_once_and_constants_stay_within():
     made = netlist(ram=cell(words=4, width=3, writes=1))
     (memory,) = separate(made, "top", lambda words, width, rom=False: "")
     instance, module = made["modules"]["top"]["cells"]["circulant_memory_0"], made["modules"]["memory_0"]
-    assert (memory.kind, memory.bits, memory.reads, memory.writes, memory.place) == ("registers", 12, 1, 1, "ram")
+    assert (memory.kind, memory.bits, memory.reads, memory.writes) == ("registers", 12, 1, 1)
     assert instance["connections"] == {"rd_clk": [2], "rd_addr": [3, 4], "wr_en": [5], "wr_data": [6],
                                        "rd_data": [12, 13, 14]}
     inside = module["cells"]["words"]["connections"]
     assert inside["RD_EN"] == ["1"] and inside["WR_ADDR"][1] == "0"
     assert inside["WR_CLK"] == inside["RD_CLK"] == module["ports"]["rd_clk"]["bits"]
     assert inside["WR_EN"] == module["ports"]["wr_en"]["bits"] * 3
+
+
+def test_what_a_memory_gives_may_come_back_to_it():
+    fed = cell(words=4, width=3, writes=1)
+    fed["connections"] |= {"WR_DATA": fed["connections"]["RD_DATA"]}
+    made = netlist(ram=fed)
+    separate(made, "top", lambda words, width, rom=False: "")
+    ports = made["modules"]["memory_0"]["ports"]
+    assert made["modules"]["top"]["cells"]["circulant_memory_0"]["connections"]["wr_data"] == [12, 13, 14]
+    assert not set(ports["wr_data"]["bits"]) & set(ports["rd_data"]["bits"]) and len(ports["rd_data"]["bits"]) == 3
 
 
 def test_kinds_and_macros():

@@ -1,7 +1,7 @@
 """Liberty text: attributes, groups, values over several lines, and what is refused."""
 import pytest
 
-from circulant.boards.asic.cells.liberty import numbers, parse, without
+from circulant.boards.asic.cells.liberty import numbers, parse
 from circulant.sim.refusal import Refusal
 
 TEXT = '''library ("demo") { /* a comment { */
@@ -28,12 +28,6 @@ def test_groups_and_attributes():
     assert (cell.name, cell.number("area"), cell.text("dont_use")) == ("AND2", 3.5, "true")
     power = cell.all("pin")[0].all("internal_power")[0].all("rise_power")[0]
     assert numbers(power.attributes["values"]).tolist() == [1, 2, 3, 4]
-
-
-def test_groups_and_cells_that_tools_do_not_need_are_left_out():
-    assert "rise_power" not in without(TEXT, "internal_power")
-    assert parse(without(TEXT, "internal_power"), "demo.lib").all("cell")[0].all("pin")[0].groups == []
-    assert parse(without(TEXT, "none", cells=lambda name: name == "AND2"), "demo.lib").all("cell") == []
 
 
 @pytest.mark.parametrize(("text", "message"), [

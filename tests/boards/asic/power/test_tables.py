@@ -66,7 +66,7 @@ def test_toggles_and_pulses_are_counted(player, tmp_path):
 
 
 def test_a_macro_gives_its_word_a_cycle_later(player, tmp_path):
-    memory = Memory("memory_0", "circulant_memory_0", "ram", words=2, width=1, kind="macro", reads=1, writes=1,
+    memory = Memory("memory_0", "circulant_memory_0", words=2, width=1, kind="macro", reads=1, writes=1,
                     macro="m", ports={"rd_addr": [2], "wr_data": [3], "rd_data": [4]}, cell={
                         "parameters": {"ABITS": "1", "RD_TRANSPARENCY_MASK": "0"},
                         "connections": {"RD_EN": ["1"], "RD_ADDR": [2], "RD_DATA": [4], "WR_EN": ["1"],
@@ -80,7 +80,7 @@ def test_a_macro_gives_its_word_a_cycle_later(player, tmp_path):
 
 
 def test_a_macro_with_fixed_contents_gives_them(player, tmp_path):
-    memory = Memory("memory_0", "circulant_memory_0", "rom", words=2, width=2, kind="macro", reads=1, writes=0,
+    memory = Memory("memory_0", "circulant_memory_0", words=2, width=2, kind="macro", reads=1, writes=0,
                     macro="m", ports={"rd_addr": [2], "rd_data": [3, 4]}, cell={
                         "parameters": {"ABITS": "1", "INIT": "0110"},
                         "connections": {"RD_EN": ["1"], "RD_ADDR": [2], "RD_DATA": [3, 4]}})
