@@ -3,7 +3,7 @@
 A beat holds up to so many blocks, each layer as many of them as its array takes and gives; between layers of different
 ones stands a width converter. The price is transforms side by side, and inverse ones: more logic, no multipliers.
 """
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import product
@@ -194,10 +194,14 @@ def _planned(layer: Linear, shape: ArrayShape, spacing: tuple[int, int, int] = I
 
 
 class Sizes:
-    """The values of a block that comes to each stage and of one that leaves it."""
+    """The values of a block that comes to each stage and of one that leaves it.
+
+    Members:
+        played: what layers with an array of their own take, of which the same ones are tried again and again.
+    """
 
     def __init__(self, network: Network) -> None:
-        self.network, self._known = network, dict[tuple[object, ...], tuple[int, int]]()
+        self.network, self._known, self.played = network, dict[tuple[object, ...], tuple[int, int]](), _Played()
 
     def __call__(self, plans: Sequence[Plan]) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
@@ -219,6 +223,34 @@ class Sizes:
             with unelaborated():
                 self._known[key] = _sizes(layer, plan, here)
         return self._known[key]
+
+
+class _Played:
+    """Plays of layers with an array of their own, each done once."""
+
+    def __init__(self) -> None:
+        self._left, self._periods = dict[Hashable, Cycles](), dict[Hashable, float]()
+
+    def leaving(self, layer: Simple, plan: LayerPlan, comes: Cycles) -> Cycles:
+        """As `circulant.hw.plan.latency.leaving`: later by as much as the last block comes later."""
+        key = *_same(layer, plan), *(cycle - comes[-1] for cycle in comes)
+        if key not in self._left:
+            found = leaving(layer, plan, comes, beats(matrices_of(layer), plan.shape)[0])
+            assert found is not None
+            self._left[key] = [cycle - comes[-1] for cycle in found]
+        return [comes[-1] + cycle for cycle in self._left[key]]
+
+    def period(self, layer: Simple, plan: LayerPlan) -> float:
+        """As `circulant.hw.plan.shared.cost.period`."""
+        key = _same(layer, plan)
+        if key not in self._periods:
+            self._periods[key] = period([plan.alone(layer)], [plan.elements])[0]
+        return self._periods[key]
+
+
+def _same(layer: Simple, plan: LayerPlan) -> tuple[object, ...]:
+    """The fields that plans of the same cycles have in common."""
+    return id(layer), plan.shape, plan.elements, plan.spacing, plan.streams, plan.schedule
 
 
 def _sizes(layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
@@ -323,7 +355,8 @@ def _sooner(sizes: Sizes, plans: Sequence[Plan], at: int, limits: tuple[int, int
         made = [each for each in candidates(layer, 1, levels, min(blocks, CELLS)) if each.multipliers <= spare]
     else:
         return plan
-    return _earliest(layer, plan, coming, [each for each in made if each.cycles <= bound], bound)
+    return _earliest(sizes.played, layer, plan, coming, [each for each in made if each.cycles <= bound],
+                     bound=bound)
 
 
 def _widest(layer: Stage, plan: ValuesPlan, coming: _Coming, spare: int) -> Plan:
@@ -351,7 +384,8 @@ def _joined(sizes: Sizes, plans: Sequence[Plan], at: int, plan: Plan, source: in
     return found[at].leaves[-1], plan.multipliers
 
 
-def _earliest(layer: Simple, plan: LayerPlan, coming: _Coming, made: list[LayerPlan], bound: int) -> LayerPlan:
+def _earliest(known: _Played, layer: Simple, plan: LayerPlan, coming: _Coming, made: list[LayerPlan],
+              *, bound: int) -> LayerPlan:
     """The plan of a layer with the array of one that is made, within a period of ``bound``, whose result is there
     first."""
     matrices = matrices_of(layer)
@@ -364,16 +398,14 @@ def _earliest(layer: Simple, plan: LayerPlan, coming: _Coming, made: list[LayerP
     for one in made[:RANKED]:
         for first in sorted({1, one.shape.slots, 2 * one.shape.slots, IN_TURN[0]}):
             each = replace(one, spacing=(first, *IN_TURN[1:]), schedule=EitherFirst)
-            given = leaving(layer, each, comes(each.shape), beats(matrices, each.shape)[0])
-            assert given is not None
+            given = known.leaving(layer, each, comes(each.shape))
             key = given[-1], sum(given) / len(given), each.shape.chains, each.multipliers
             played.append((key, len(played), each))
-    given = leaving(layer, plan, comes(plan.shape), beats(matrices, plan.shape)[0])
-    assert given is not None
+    given = known.leaving(layer, plan, comes(plan.shape))
     for (last, *_), _, each in sorted(played):
         if last >= given[-1]:
             break
-        cycles = period([each.alone(layer)], [each.elements])[0]
+        cycles = known.period(layer, each)
         if cycles <= max(bound, plan.cycles):
             return each.taking(cycles)
     return plan

@@ -300,7 +300,7 @@ LINES = {
     "circulant": 10_980,
     "training": 15_865,
     "sim": 18_075,
-    "hw": 27_890,
+    "hw": 27_930,
     "boards": 6_518,
     "benchmarks": 8_660,
     "examples": 1_200,

@@ -18,7 +18,10 @@ from circulant.hw.plan.shared.events import Events
 from circulant.hw.plan.step_cost import stages
 from circulant.hw.stream.pipeline import steps
 
-__all__ = ["SharedLayer", "schedule"]
+__all__ = ["SETTLED", "SharedLayer", "schedule"]
+
+SETTLED = 3
+"""Cycles without an event behind which a layer does the same again: as many as a change takes to come to commands."""
 
 VECTORS = (2, 0, 1)
 """The vector of each command, as `Banks` counts them: of AHEAD the input, of MAIN the recurrent and of SECOND the
@@ -35,9 +38,9 @@ class _Delay:
     def put(self, cycle: int, second: bool) -> None:
         self.events.append((cycle + self.cycles, second))
 
-    def get(self, cycle: int) -> bool | None:
-        """The block of a cycle; None when nothing comes."""
-        return self.events.popleft()[1] if self.events and self.events[0][0] == cycle else None
+    def comes(self, cycle: int) -> bool:
+        """Whether a block comes in a cycle."""
+        return bool(self.events) and self.events[0][0] == cycle
 
 
 def _completed(program: Program) -> list[tuple[int, list[int]]]:
@@ -120,7 +123,7 @@ class SharedLayer:
         self._unfetched, self._promised, self._fits = 0, 0, True
         # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.
         transform, self._back = forward_latency(k, shape.levels), write_latency(k, shape.levels)
-        self._pipe = [False] * transform
+        self._pipe, self._way = 0, transform  # A bit for each of its cycles, the last one the highest.
         self._foreknown = not h_blocks and forwards(k, shape.levels)
         self._prompt = not h_blocks and steps(shape.levels) > 1
         self._own, self._soon, self._gone = _Delay(transform), _Delay(self._back - 2), _Delay(self._back - 1)
@@ -137,6 +140,7 @@ class SharedLayer:
         self.accepts = self.leaves = False
         self.only_last, self.done, self.events = False, 0, Events()
         self._now, self.still = 0, 0
+        self._free, self._wakes = False, -inf  # Until then it does the same, if nothing comes and all is as free.
         self._plain = [[_plain(issues, leads) for issues in each] for leads, each in enumerate(self._issues)]
 
     @property
@@ -157,7 +161,7 @@ class SharedLayer:
         now = self._now
         return (
             self.command, self._at, self.phase, self._active, self._clear, self._zero, self._leads,
-            self._commands.state(), self._unfetched, self._promised, self._fits, *self._pipe,
+            self._commands.state(), self._unfetched, self._promised, self._fits, self._pipe,
             *(tuple((at - now, second) for at, second in each.events) for each in (self._own, self._soon, self._gone)),
             self._held, self._came, self._inputs, *self._have, *self._own_at,
             *(tuple(max(0, at - now) for at in ready) for ready in self._ready),
@@ -184,7 +188,7 @@ class SharedLayer:
     @property
     def takes(self) -> bool:
         """Whether a block of the input is taken when it comes; this cycle's collision is known beforehand."""
-        return not self.full and not (self._pipe[-1] and self._collides)
+        return not self.full and not (self._pipe >> self._way - 1 and self._collides)
 
     @property
     def full(self) -> bool:
@@ -209,7 +213,7 @@ class SharedLayer:
     def idle(self) -> bool:
         """Whether nothing is under way in the layer but what waits for a block of the input."""
         return not (self._active and self._clear) and not self._results and not self._seconds and not (
-            self._own.events or self._soon.events or self._queued or self.offers or any(self._pipe)
+            self._own.events or self._soon.events or self._queued or self.offers or self._pipe
             or any(self._ready))
 
     @property
@@ -228,7 +232,10 @@ class SharedLayer:
             granted: its issue gets the array.
             free: an issue of the next cycle that ends a pass will find the drain free.
         """
-        moves = granted and self.phase == self._fold - 1
+        if cycle < self._wakes and free is self._free and not (granted or self.accepts or self.leaves):
+            self._now = cycle + 1
+            return
+        self._wakes, self._free, moves = -inf, free, granted and self.phase == self._fold - 1
         done = moves and self._at == len(self._issues[self._leads][self.command]) - 1
         ended = self.command if done else -1
         if moves and self._ends(self.command, self._at, self._leads):
@@ -237,12 +244,14 @@ class SharedLayer:
             self.still = 0
             self._ready[stage].extend([cycle + each for each in blocks if not (issue.joins and self._leads)])
         accepted = -1 if self._active and not done else self._commands.pick(self._fits, self._inputs)
-        leads, zero = self._commands.leads(accepted), self._commands.zero(accepted)
+        leads, zero = accepted >= 0 and self._commands.leads(accepted), accepted >= 0 and self._commands.zero(accepted)
         clear = self._may_go(accepted, moves, zero, leads, free)
         self.still += 1 if clear == self._clear else -self.still
         fetched, (queued, ends) = self._fetch(cycle), self._give(cycle)
-        gone = self._gone.get(cycle) is not None
-        self.still *= not gone
+        gone = self._gone.comes(cycle)
+        if gone:
+            self._gone.events.popleft()
+            self.still = 0
         self._dispatch(accepted, ended, fetched, ends and not queued, gone)
         self._banks(cycle, ended)
 
@@ -265,6 +274,8 @@ class SharedLayer:
         self._now = cycle + 1
         if accepted >= 0 or done or queued or reads or self.accepts or self.leaves:
             self.still = 0
+        if self.still >= SETTLED and not granted:
+            self._wakes = self._now + self.rests(False)
 
     def rests(self, granted: bool) -> float:
         """The cycles for which a layer that was still is so again, if all around it is.
@@ -317,20 +328,21 @@ class SharedLayer:
 
     def _banks(self, cycle: int, ended: int) -> None:
         """The registers of the banks: blocks that come, and vectors that are read to the end."""
-        if any(self._pipe):
-            self.still = 0
-        held_up = self._pipe[-1] and self._collides
-        written = self._pipe[-1] and not held_up
-        if self._foreknown:  # It counts before it is written.
-            written = self._pipe[-3] if len(self._pipe) > 2 else self.accepts
-        if not held_up:
-            self._pipe = [self.accepts, *self._pipe[:-1]]
-        second = self._own.get(cycle)
-        if second is not None:
+        written = False
+        if self._pipe or self.accepts:
+            last = bool(self._pipe >> self._way - 1)
+            held_up, self.still = last and self._collides, 0
+            written = last and not held_up
+            if self._foreknown:  # It counts before it is written.
+                written = bool(self._pipe >> self._way - 3 & 1) if self._way > 2 else self.accepts
+            if not held_up:
+                self._pipe = (self._pipe << 1 | self.accepts) & (1 << self._way) - 1
+        if self._own.comes(cycle):
+            _, second = self._own.events.popleft()
             self.still = 0
             self._own_at[second] = (self._own_at[second] + 1) % self._sizes[second]
-        soon = self._soon.get(cycle)
-        if soon is not None:
+        if self._soon.comes(cycle):
+            _, soon = self._soon.events.popleft()
             self.still = 0
             self._have[soon] += self._beside
         self._held += self.accepts

@@ -6,13 +6,10 @@ from math import inf
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import Program
 from circulant.hw.plan.shared.directions import SharedPair
-from circulant.hw.plan.shared.layer_counters import SharedLayer
+from circulant.hw.plan.shared.layer_counters import SETTLED, SharedLayer
 from circulant.hw.plan.shared.links import Direct, link
 
 __all__ = ["Array", "Play", "working"]
-
-SETTLED = 3
-"""Cycles without an event behind which a layer does the same again: as many as a change takes to come to commands."""
 
 FOREVER = 1 << 62
 """Steps that never come."""
