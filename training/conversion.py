@@ -152,13 +152,15 @@ def _compare_longer(model: nn.Module, result: Model, sample: list[Tensor], outpu
         Refusal: when it does not, though the model takes such a sequence: an index or a number is that of the sample.
     """
     flows = [each.flow for each in result.inputs]
-    if not any(flow.sequence for flow in flows) or any(each.flow.grid or each.shape for each in result.inputs):
+    if not any(flow.sequence for flow in flows) or any(
+            each.flow.grid or (each.shape and not each.axes) for each in result.inputs):
         return
     file: Any = model if hasattr(model, "of_file") else None  # By its name, as there may be no package for files.
     few = [each[:2] for each in sample] if file is None else [
         each[torch.arange(file.taken[0]) % len(each)] for each in sample]
-    longer = [torch.cat([each, each[:, :1]], 1) if flow.sequence else each
-              for each, flow in zip(few, flows, strict=True)]
+    steps = [2 if each.axes else 1 for each in result.inputs]
+    longer = [torch.cat([each, each.narrow(axis, 0, 1)], axis) if flow.sequence else each
+              for each, flow, axis in zip(few, flows, steps, strict=True)]
     given = None if file is None else file.of_file(longer[0])
     try:
         with torch.no_grad(), numbers_of(torch.float64), parametrize.cached():
@@ -168,9 +170,9 @@ def _compare_longer(model: nn.Module, result: Model, sample: list[Tensor], outpu
     try:
         _compare(model, result, longer, outputs, None if given is None else [torch.from_numpy(given).double()])
     except AssertionError:
-        steps = next(each.shape[1] for each, flow in zip(few, flows, strict=True) if flow.sequence)
-        raise Refusal(f"The model must do the same with sequences of any length, as its hardware does, but {steps} "
-                      f"steps and {steps + 1} are not alike to it; write y[:, -1] for the last step and y.mean(1) "
+        count = next(each.shape[axis] for each, flow, axis in zip(few, flows, steps, strict=True) if flow.sequence)
+        raise Refusal(f"The model must do the same with sequences of any length, as its hardware does, but {count} "
+                      f"steps and {count + 1} are not alike to it; write y[:, -1] for the last step and y.mean(1) "
                       "for y.sum(1), and leave x.shape out of calculations") from None
 
 

@@ -79,6 +79,11 @@ def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = 
             values = values.reshape(len(values), *shape).transpose(0, *(axis + 1 for axis in axes))
             shape = tuple(shape[axis] for axis in axes)
         return pixels(values, shape)
+    if axes and values.ndim == 3 and values.shape[1] == inputs and values.size:
+        return values.swapaxes(1, 2)
+    if axes:
+        raise Refusal(f"{what} must have the shape (N, {inputs}, T) and be not empty, not {values.shape}; rearrange "
+                      "the axes")
     if shape and values.ndim > 1 and values.size and given == shape:
         values = values.reshape(len(values), -1, inputs) if sequence else values.reshape(len(values), -1)
     if values.ndim != 2 + sequence or values.shape[-1] != inputs or not values.size:

@@ -38,7 +38,7 @@ class Input:
         shape: of a sample as data have it, where that is neither the vector nor the sequence: (channels, height, width)
             or (channels, length) of an image, the axes of a vector of all its values.
         axes: of an image whose data has them in another order: for channels, height and width, or channels and length,
-            the axis of ``shape``.
+            the axis of ``shape``. Of sequences whose data has the steps last: (1, 0).
     """
 
     name: str

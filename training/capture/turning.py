@@ -1,7 +1,8 @@
 """Images whose axes the data has in another order: it is read in the order that layers take, so that nothing is moved.
 
 Where the columns of images become steps, rows and columns are exchanged, windows with them: a step then leaves with its
-last pixel. Where data has the channels last, pixels come as they lie.
+last pixel. Where data has the channels last, pixels come as they lie. Where only layers over steps take data with the
+channels first, it comes step by step, and sequences may have any length.
 """
 from dataclasses import replace
 from typing import Any
@@ -10,21 +11,76 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from circulant.sim.shape.graph import free_name
 from circulant.sim.shape.window import Flow
+from circulant.training.kinds.activation import Function
+from circulant.training.kinds.elementwise import Pair
 from circulant.training.kinds.over_time import Reduce
+from circulant.training.kinds.taps import CausalConv, CausalDepthwise
 from circulant.training.neutral.graph import Graph, Move, Node
 from circulant.training.neutral.streams import flattening
 
 __all__ = ["turned"]
+
+CAUSAL = (CausalConv, CausalDepthwise)
 
 
 def turned(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """The graph with such inputs, and notes on what is taken otherwise than a model says."""
     notes: dict[str, str] = {}
     for entry in graph.inputs:
-        graph = _channels_last(graph, entry, notes)
+        if (between := _over_steps(graph, entry)) is not None:
+            graph = _steps_first(graph, entry, between)
+        elif (moved := _channels_first(graph, entry)) and (between := _over_steps(graph, moved)) is not None:
+            graph = graph.having(*between.values())
+        else:
+            graph = _channels_last(graph, entry, notes)
         graph = _columns_first(graph, graph[entry.name], notes)
     return graph, notes
+
+
+def _over_steps(graph: Graph, node: Node) -> dict[str, Node] | None:
+    """The nodes between one that gives (channels, steps) and causal convolutions, each as one over steps; None where
+    something else takes it."""
+    users, found = graph.users(node.name), dict[str, Node]()
+    if len(node.sizes) != 2 or not users or node.name in graph.ends:
+        return None
+    for user in users:
+        if isinstance(user, CAUSAL) or (isinstance(user, Pair) and any(
+                _causal(graph, other) for other in user.inputs)):  # A shortcut beside one.
+            continue
+        made = user if isinstance(user, Function | Pair) else user.causal(user.sizes[-1])
+        behind = _over_steps(graph, user) if made else None
+        if made is None or behind is None:
+            return None
+        found |= {user.name: made} | behind
+    return found
+
+
+def _causal(graph: Graph, name: str) -> bool:
+    """Whether a node comes from a causal convolution."""
+    before = [name]
+    for each in before:
+        before += [source for source in graph[each].inputs if source not in before]
+    return any(isinstance(graph[each], CAUSAL) for each in before)
+
+
+def _channels_first(graph: Graph, entry: Node) -> Node | None:
+    """The only node that takes an input of steps, where it moves the channels to the front."""
+    users = graph.users(entry.name)
+    return users[0] if len(users) == 1 and len(entry.sizes) == 2 and isinstance(users[0], Move) and torch.equal(
+        users[0].places, torch.arange(torch.Size(entry.sizes).numel()).view(entry.sizes).T) else None
+
+
+def _steps_first(graph: Graph, entry: Any, between: dict[str, Node]) -> Graph:
+    """The graph whose input comes step by step, and is moved to channels first."""
+    steps = replace(entry, shape=(None, *entry.sizes[::-1]), axes=(1, 0), given=entry.sizes)
+    places = torch.arange(torch.Size(entry.sizes).numel()).view(steps.sizes).T
+    moved = Move(name=free_name(f"{entry.name}.steps", [node.name for node in graph.nodes]), kind="move",
+                 inputs=(entry.name,), shape=entry.shape, places=places, path=())
+    nodes = [replace(node, inputs=tuple(moved.name if name == entry.name else name for name in node.inputs))
+             for node in graph.having(*between.values()).nodes if node is not entry]
+    return replace(graph, nodes=(steps, moved, *nodes))
 
 
 def _channels_last(graph: Graph, entry: Any, notes: dict[str, str]) -> Graph:

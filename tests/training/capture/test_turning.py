@@ -1,10 +1,13 @@
 """Images that are read in another order than the data says, so that nothing has to be moved."""
+import re
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
 from circulant.training import compress, export, inspect, reference
 from tests.modules import Net
 
@@ -100,3 +103,72 @@ def test_an_input_that_others_take_in_its_own_order_stays():
     model = Net(lambda m, x: m.conv(x.transpose(1, 2)).mean(2) + m.rnn(x)[0][:, -1], conv=nn.Conv1d(2, 3, 3),
                 rnn=nn.GRU(2, 3, batch_first=True)).eval()
     assert all(each.status != "refused" for each in inspect(model, torch.randn(3, 9, 2)))
+
+
+def causal(m, x, *functions):
+    """The last step of two causal convolutions over (N, channels, steps), with a shortcut around the second one."""
+    x = torch.tanh(m.first(x))
+    y = m.two(nn.functional.pad(torch.relu(m.one(nn.functional.pad(x, (1, 0)))), (2, 0)))
+    for function in functions:
+        y = function(m, y)
+    return m.out((y + x)[:, :, -1])
+
+
+def channels_first(run, **modules):
+    torch.manual_seed(0)
+    return Net(run, first=nn.Conv1d(3, 8, 1), one=nn.Conv1d(8, 8, 2), two=nn.Conv1d(8, 8, 2, dilation=2),
+               out=nn.Linear(8, 4), **modules).eval()
+
+
+def test_channels_first_come_step_by_step_where_causal_convolutions_take_them(tmp_path):
+    """Sequences of any length then, also of several in one array."""
+    model, x = channels_first(causal), torch.randn(6, 3, 9)
+    network = export(model, x)
+    assert (network.sequence, network.flow.size, network.shape, network.entry.axes) == (True, 3, (3, 9), (1, 0))
+    network.save(tmp_path / "net")
+    again, longer = Network.load(tmp_path / "net"), torch.randn(4, 3, 14)
+    for given in (x, longer, longer[:, :, :5]):
+        with torch.no_grad():
+            assert np.abs(again.run(given.numpy()).real - model(given).numpy()).max() < 2e-3
+    lengths = np.array([14, 3, 8, 14])
+    cut = export(model, longer, lengths=lengths).run(longer.numpy(), lengths=lengths).real
+    with torch.no_grad():
+        wanted = np.concatenate([model(each[None, :, :length]).numpy() for each, length in zip(
+            longer, lengths, strict=True)])
+    assert np.abs(cut - wanted).max() < 2e-3
+
+
+def test_a_model_may_move_the_channels_to_the_front_itself():
+    model, x = channels_first(lambda m, x: causal(m, x.transpose(1, 2))), torch.randn(6, 9, 3)
+    network = export(model, x)
+    assert (network.sequence, network.shape, network.entry.axes) == (True, (), ())
+    with torch.no_grad():
+        assert np.abs(network.run(x[:, :5].numpy()).real - model(x[:, :5]).numpy()).max() < 2e-3
+
+
+@pytest.mark.parametrize("shape", [(4, 9, 3), (4, 2, 9), (4, 3, 0), (4, 3)])
+def test_other_shapes_than_channels_first_are_refused(shape):
+    network = export(channels_first(causal), torch.randn(6, 3, 9))
+    with pytest.raises(Refusal, match=r"must have the shape \(N, 3, T\) and be not empty, not "
+                                      rf"{re.escape(str(shape))}; rearrange the axes"):
+        network.run(np.zeros(shape))
+
+
+def test_a_number_that_is_that_of_the_sample_is_refused_with_channels_first():
+    model = channels_first(lambda m, x: causal(m, x, lambda m, y: y * (9 / x.shape[-1])))
+    with pytest.raises(Refusal, match="but 9 steps and 10 are not alike to it"):
+        export(model, torch.randn(6, 3, 9))
+
+
+OTHERS = {
+    "a pool before it": lambda m, x: m.out(m.one(nn.functional.pad(nn.functional.max_pool1d(m.first(x), 3), (1, 0)))
+                                     [:, :, -1]),
+    "no causal convolution": lambda m, x: m.out(torch.relu(m.first(x)).mean(-1)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_channels_first_stay_images_where_something_else_takes_them(name):
+    model = channels_first(OTHERS[name])
+    entry = reference(model, torch.randn(6, 3, 9)).entry
+    assert (entry.flow.grid, entry.axes) == ((9, 1), ())
