@@ -5,7 +5,6 @@ The model is that of the macros that OpenRAM publishes for SkyWater's process (V
 energy and leakage of the first from its liberty file (typical, 1.8 V, 25 °C).
 """
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,11 +128,10 @@ def read_table(file: Path) -> tuple[Macro, ...]:
     except (OSError, ValueError) as error:
         raise Refusal(f"A table of macros must be a TOML file, but {file} is none ({files.reason(error)}); name "
                       "another one") from None
-    required: dict[str, Callable[[object], bool]] = dict.fromkeys(
-        ("words", "width", "area", "access"), lambda value: isinstance(value, int | float) and value > 0)
     found = []
     for name, entry in entries.items():
-        wrong = [key for key, right in required.items() if not isinstance(entry, dict) or not right(entry.get(key))]
+        wrong = [key for key in ("words", "width", "area", "access") if not isinstance(entry, dict)
+                 or not isinstance(entry.get(key), int | float) or entry[key] <= 0]
         if wrong:
             raise Refusal(f"A macro of {file} must have positive numbers for words, width, area and access, but "
                           f"{name!r} has none for {wrong[0]}; add it")

@@ -6,9 +6,7 @@ from circulant.sim.document import Document
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["SIMULATORS", "able", "simulated"]
-
-SIMULATORS = ("icarus", "verilator")
+__all__ = ["able", "simulated"]
 
 
 def able(simulator: str) -> None:
@@ -27,8 +25,8 @@ def simulated(out: str | Path, vectors: Vectors, simulator: str, *, samples: int
     differ from the golden model; what `circulant.boards.asic.flow.asic` wrote is read, not what it knows.
 
     Parameters:
-        simulator: of `SIMULATORS`. Icarus Verilog starts registers with unknown values, and compiles a netlist of
-            200,000 cells in a minute; Verilator plays small ones with stalls and resets.
+        simulator: "icarus" or "verilator". Icarus Verilog starts registers with unknown values, and compiles a netlist
+            of 200,000 cells in a minute; Verilator plays small ones with stalls and resets.
 
     Raises:
         Refusal, SimulationError, ToolError: as `circulant.sim.cosim.verify`.

@@ -49,17 +49,12 @@ def _gate(cell: Cell) -> list[str]:
 
 def _state(cell: Cell) -> list[str]:
     found = cell.sequential
-    assert found is not None, "called for cells with a state"
+    assert found is not None and found.kind == "ff", "designs have no latches but those of clock gates"
     state, inverse = found.states[0], found.states[1] if len(found.states) > 1 else ""
     lines = [*_register(state), *([f"  wire {inverse} = ~{state};"] if inverse else [])]
     clock, data = parsed(found.clock).verilog(), parsed(found.data).verilog()
     forced = [(parsed(text).verilog(), value) for text, value in ((found.clear, "1'b0"), (found.preset, "1'b1"))
               if text]
-    if found.kind == "latch":
-        body = f"if ({clock}) {state} = {data};"
-        for condition, value in forced[::-1]:
-            body = f"if ({condition}) {state} = {value}; else {body}"
-        return [*lines, f"  always @* {body}"]
     body = f"{state} <= {data};"
     events = [f"posedge edge_{state}"]
     lines.append(f"  wire edge_{state} = {clock};")
