@@ -301,7 +301,7 @@ LINES = {
     "training": 15_920,
     "sim": 18_080,
     "hw": 27_930,
-    "boards": 6_509,
+    "boards": 6_504,
     "benchmarks": 8_660,
     "examples": 1_200,
     "docs": 200,

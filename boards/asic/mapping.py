@@ -64,11 +64,6 @@ class Settings:
     scan: bool = False
     dont_use: tuple[str, ...] = ()
 
-    @property
-    def period(self) -> float:
-        """In ps."""
-        return 1e6 / self.mhz
-
 
 def unpacked(library: Library, folder: Path) -> list[str]:
     """Liberty files of a library as tools read them; names below ``folder``."""
@@ -132,7 +127,7 @@ def script(top: str, libraries: Sequence[str], library: Library, settings: Setti
     apart = f"select {macros}; write_verilog -noattr -selected macros.v; select -clear; blackbox {macros}"
     return f"read_json separated.json; hierarchy -check -top {top}\n{apart if macros else ''}{CELLS}".format(
         simple="opt_dff -simple-dffe" if gates else "opt_clean", flops=flops, gate=gate, files=files,
-        abc=ABC.format(settings.period * SHARE), ties=_ties(library))
+        abc=ABC.format(1e6 / settings.mhz * SHARE), ties=_ties(library))
 
 
 def _ties(library: Library) -> str:
