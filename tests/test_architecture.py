@@ -305,7 +305,7 @@ LINES = {
     "benchmarks": 8_660,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_905,
+    "tests": 56_911,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

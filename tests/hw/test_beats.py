@@ -1,7 +1,6 @@
 """Streams that carry several blocks a cycle: results are golden's, and cycles those that are planned."""
 import re
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -70,33 +69,34 @@ CASES = [("perceptron", 2, 90, "throughput"), ("perceptron", AUTO, 120, "auto"),
 vector."""
 
 
-@cache
-def made(name, beat_blocks, multipliers, objective):
+@pytest.fixture(scope="module", params=CASES)
+def made(request):
+    """The name of a network, the network, its plans, and the circuit, which is compiled once for both tests."""
+    name, beat_blocks, multipliers, objective = request.param
     found = NETWORKS[name]()
-    return found, plan(found, multipliers, levels=6, objective=objective, beat_blocks=beat_blocks)
+    plans = plan(found, multipliers, levels=6, objective=objective, beat_blocks=beat_blocks)
+    return name, found, plans, Beats(found, 0, plans)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_sample_takes_what_is_planned(case, monkeypatch):
+def test_a_sample_takes_what_is_planned(made, monkeypatch):
     monkeypatch.setattr(test_latency, "SILENCE", 600)
-    found, plans = made(*case)
-    top = Top(found, plans)
+    _, found, plans, dut = made
+    top = dut.top
     assert Sizes(found)(plans) == top.blocks
     late = latencies(found, plans, top.blocks)
     form = found.input_format
     count = 3 if found.sequence else 1
     x = np.random.default_rng(1).integers(form.lo, form.hi + 1, (count, found.flow.size))
     apart = any(each.apart for each in sharings(plans))  # Then older taps come first behind a reset.
-    assert test_latency.closed_loop(top, found, x)[apart:] == [late["latency_spaced"]] * (count - apart)
+    assert test_latency.closed_loop(dut, found, x)[apart:] == [late["latency_spaced"]] * (count - apart)
     if not apart and not (late["latency_contiguous"] is None and with_state_first(found.stages, plans)):
-        assert test_latency.closed_loop(top, found, x, pause=False) == [late["latency_contiguous"]] * count
+        assert test_latency.closed_loop(dut, found, x, pause=False) == [late["latency_contiguous"]] * count
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_results_are_those_of_golden_and_vectors_come_in_the_period_that_is_planned(case):
-    found, plans = made(*case)
+def test_results_are_those_of_golden_and_vectors_come_in_the_period_that_is_planned(made):
+    name, found, plans, dut = made
     assert any(max(plan.shape.takes, plan.shape.gives) > 1 for plan in plans if isinstance(plan, LayerPlan))
-    dut, form = Beats(found, 0, plans), found.input_format
+    form = found.input_format
     x = np.random.default_rng(2).integers(form.lo, form.hi + 1, (3, 4, found.flow.size))
     if not found.sequence:
         x = x.reshape(-1, 1, found.flow.size)
@@ -104,7 +104,7 @@ def test_results_are_those_of_golden_and_vectors_come_in_the_period_that_is_plan
     wanted = blocks([np.atleast_2d(found.run_integers(each[None] if found.sequence else each)[0]) for each in x],
                     dut.top.output_block)
     assert stream(dut, given, stall_i=0.3, stall_o=0.3, quiet=700) == wanted
-    if case[0] in ("tcn", "causal", "dense", "wavenet"):
+    if name in ("tcn", "causal", "dense", "wavenet"):
         return
     x = np.random.default_rng(2).integers(form.lo, form.hi + 1, (34, 1, found.flow.size))
     steps = x if found.stages[0].kind == "linear" else x.swapaxes(0, 1)  # Vectors, or a sequence of them.

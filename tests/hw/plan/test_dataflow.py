@@ -51,7 +51,7 @@ def test_the_latency_of_a_graph_is_that_of_the_hardware(seed, monkeypatch):
     found = closed_loop(top, network, x)
     assert found == [late["latency_spaced"]] * len(found) and found
     if network.per_step or not network.sequence:
-        assert closed_loop(Top(network, plans), network, x, pause=False) == found
+        assert closed_loop(top, network, x, pause=False) == found
         assert late["latency_contiguous"] == late["latency_spaced"]
     else:
         assert late["latency_contiguous"] is None

@@ -52,11 +52,21 @@ NETWORKS = {
 }
 
 
-def closed_loop(top, net, x, *, pause=True):
+def closed_loop(dut, net, x, *, pause=True):
     """Latencies of the steps of a sequence (T, inputs), each alone in the circuit, whose last one is marked; without a
-    pause each comes in the cycle behind the result of the one before. Of sequences (N, T, inputs) each as a whole."""
+    pause each comes in the cycle behind the result of the one before. Of sequences (N, T, inputs) each as a whole. The
+    circuit is a `Top`, or `tests.hw.test_top.Beats` around one."""
+    top, bare = getattr(dut, "top", dut), not hasattr(dut, "top")
+    offers, takes, gives = ("s_axis_tvalid", "s_axis_tready", "m_axis_tvalid") if bare else (
+        "i.valid", "i.ready", "o.valid")
     beats, bits = -(-net.flow.size // top.input_block), container_bits(net.input_format.width)
     found, cycle = [], 0
+
+    def offered(part, last):
+        if not bare:
+            return {offers: 1, "i.payload": {"data": part, "last": last}, "o.ready": 1}
+        word = sum((value & (1 << bits) - 1) << bits * j for j, value in enumerate(part))
+        return {offers: 1, "s_axis_tdata": word, "m_axis_tready": 1, "s_axis_tlast": last}
 
     def agent():
         nonlocal cycle
@@ -65,20 +75,18 @@ def closed_loop(top, net, x, *, pause=True):
             padded = padded.reshape(-1, top.input_block)
             taken = given = 0
             for beat, part in enumerate(padded.tolist()):
-                word = sum((value & (1 << bits) - 1) << bits * j for j, value in enumerate(part))
-                shown = yield {"s_axis_tvalid": 1, "s_axis_tdata": word, "m_axis_tready": 1, "s_axis_tlast": int(
-                    beat == len(padded) - 1 and n == len(x) - 1)}
+                shown = yield offered(part, int(beat == len(padded) - 1 and n == len(x) - 1))
                 cycle += 1
-                while not shown["s_axis_tready"]:
+                while not shown[takes]:
                     shown = yield {}
                     cycle += 1
                 taken = cycle
-            shown = yield {"s_axis_tvalid": 0}
+            shown = yield {offers: 0}
             cycle += 1
             left = -1 if pause else -(-net.end.size // top.output_block)
             for _ in range(SILENCE if pause else 10 * SILENCE):
-                given = cycle if shown["m_axis_tvalid"] else given
-                left -= shown["m_axis_tvalid"]
+                given = cycle if shown[gives] else given
+                left -= shown[gives]
                 if not left and given:
                     break
                 shown = yield {}
@@ -86,7 +94,7 @@ def closed_loop(top, net, x, *, pause=True):
             if given:
                 found.append(given - taken)
 
-    run(top, agent())
+    run(dut, agent())
     return found
 
 

@@ -8,7 +8,6 @@ from circulant.hw.beats import Sizes
 from circulant.hw.plan.dataflow import latencies
 from circulant.hw.plan.shared.apart import apart_plans
 from circulant.hw.planner import plan
-from circulant.hw.top import Top
 from tests.hw.golden import blocks
 from tests.hw.plan import test_latency
 from tests.hw.simulate import stream
@@ -33,13 +32,12 @@ def test_a_sample_takes_what_is_planned_and_results_are_those_of_golden(name, mo
     sharing, = sharings(plans)
     assert sharing.apart and len(sharing.layers) > 2 and sharing.shape.gives > 1
     assert sum(each.multipliers for each in plans) <= 300
-    top, form = Top(found, plans), found.input_format
-    late = latencies(found, plans, top.blocks)
+    dut, form = Beats(found, 0, plans), found.input_format
+    late = latencies(found, plans, dut.top.blocks)
     x = np.random.default_rng(1).integers(form.lo, form.hi + 1, (3, found.flow.size))
-    _, *others = test_latency.closed_loop(top, found, x)  # Behind a reset products with older taps come first.
+    _, *others = test_latency.closed_loop(dut, found, x)  # Behind a reset products with older taps come first.
     assert others == [late["latency_spaced"]] * 2 and late["latency_contiguous"] is None
 
-    dut = Beats(found, 0, plans)
     x = np.random.default_rng(2).integers(form.lo, form.hi + 1, (3, 4, found.flow.size))
     wanted = blocks([np.atleast_2d(found.run_integers(each[None])[0]) for each in x], dut.top.output_block)
     assert stream(dut, blocks(list(x), dut.top.input_block), stall_i=0.3, stall_o=0.3, quiet=700) == wanted
