@@ -42,18 +42,20 @@ def turned(graph: Graph) -> tuple[Graph, dict[str, str]]:
 def _over_steps(graph: Graph, node: Node) -> dict[str, Node] | None:
     """The nodes between one that gives (channels, steps) and causal convolutions, each as one over steps; None where
     something else takes it."""
-    users, found = graph.users(node.name), dict[str, Node]()
-    if len(node.sizes) != 2 or not users or node.name in graph.ends:
-        return None
-    for user in users:
-        if isinstance(user, CAUSAL) or (isinstance(user, Pair) and any(
-                _causal(graph, other) for other in user.inputs)):  # A shortcut beside one.
-            continue
-        made = user if isinstance(user, Function | Pair) else user.causal(user.sizes[-1])
-        behind = _over_steps(graph, user) if made else None
-        if made is None or behind is None:
+    todo, found = [node], dict[str, Node]()
+    for each in todo:
+        users = graph.users(each.name)
+        if len(each.sizes) != 2 or not users or each.name in graph.ends:
             return None
-        found |= {user.name: made} | behind
+        for user in users:
+            if user.name in found or isinstance(user, CAUSAL) or (isinstance(user, Pair) and any(
+                    _causal(graph, other) for other in user.inputs)):  # A shortcut beside one.
+                continue
+            made = user if isinstance(user, Function | Pair) else user.causal(user.sizes[-1])
+            if made is None:
+                return None
+            found[user.name] = made
+            todo.append(user)
     return found
 
 
