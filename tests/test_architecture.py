@@ -298,14 +298,14 @@ def test_each_any_is_counted():
 
 LINES = {
     "circulant": 10_980,
-    "training": 15_920,
+    "training": 15_930,
     "sim": 18_080,
     "hw": 27_930,
     "boards": 6_504,
     "benchmarks": 8_660,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_911,
+    "tests": 56_930,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

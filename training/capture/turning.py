@@ -16,6 +16,7 @@ from circulant.sim.shape.window import Flow
 from circulant.training.kinds.activation import Function
 from circulant.training.kinds.elementwise import Pair
 from circulant.training.kinds.over_time import Reduce
+from circulant.training.kinds.scale import Scale
 from circulant.training.kinds.taps import CausalConv, CausalDepthwise
 from circulant.training.neutral.graph import Graph, Move, Node
 from circulant.training.neutral.streams import flattening
@@ -29,29 +30,31 @@ def turned(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """The graph with such inputs, and notes on what is taken otherwise than a model says."""
     notes: dict[str, str] = {}
     for entry in graph.inputs:
-        if (between := _over_steps(graph, entry)) is not None:
-            graph = _steps_first(graph, entry, between)
-        elif (moved := _channels_first(graph, entry)) and (between := _over_steps(graph, moved)) is not None:
-            graph = graph.having(*between.values())
-        else:
+        moved = _channels_first(graph, entry)
+        between = _over_steps(graph, moved or entry)
+        if between is None:
             graph = _channels_last(graph, entry, notes)
+        elif moved:
+            graph = graph.having(*between.values())
+        elif any(isinstance(node, (*CAUSAL, Pair)) for node in graph.nodes) and not any(
+                isinstance(user, Move) for user in graph.users(entry.name)):
+            graph = _steps_first(graph, entry, between)
         graph = _columns_first(graph, graph[entry.name], notes)
     return graph, notes
 
 
 def _over_steps(graph: Graph, node: Node) -> dict[str, Node] | None:
-    """The nodes between one that gives (channels, steps) and causal convolutions, each as one over steps; None where
-    something else takes it."""
+    """The nodes that work on each step of what one gives, (channels, steps), as nodes over steps, up to causal
+    convolutions and to what takes a whole sequence; None where something else takes it."""
     todo, found = [node], dict[str, Node]()
     for each in todo:
         users = graph.users(each.name)
         if len(each.sizes) != 2 or not users or each.name in graph.ends:
             return None
         for user in users:
-            if user.name in found or isinstance(user, CAUSAL) or (isinstance(user, Pair) and any(
-                    _causal(graph, other) for other in user.inputs)):  # A shortcut beside one.
+            if user.name in found or isinstance(user, CAUSAL) or _of_steps(user, each):
                 continue
-            made = user if isinstance(user, Function | Pair) else user.causal(user.sizes[-1])
+            made = user if isinstance(user, Function | Pair | Scale) else user.causal(user.sizes[-1])
             if made is None:
                 return None
             found[user.name] = made
@@ -59,12 +62,14 @@ def _over_steps(graph: Graph, node: Node) -> dict[str, Node] | None:
     return found
 
 
-def _causal(graph: Graph, name: str) -> bool:
-    """Whether a node comes from a causal convolution."""
-    before = [name]
-    for each in before:
-        before += [source for source in graph[each].inputs if source not in before]
-    return any(isinstance(graph[each], CAUSAL) for each in before)
+def _of_steps(user: Node, node: Node) -> bool:
+    """Whether what takes (channels, steps) of a node takes its last step, or a mean or maximum over the steps, or moves
+    the channels to the end."""
+    if isinstance(user, Reduce):
+        return user.axes == (2,)
+    every = torch.arange(torch.Size(node.sizes).numel()).view(node.sizes)
+    return isinstance(user, Move) and len(user.inputs) == 1 and (
+        torch.equal(user.places, every.T) or torch.equal(user.places, every[:, -1]))
 
 
 def _channels_first(graph: Graph, entry: Node) -> Node | None:

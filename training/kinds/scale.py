@@ -103,8 +103,9 @@ def _(node: Scale, to: Builder) -> Stream | None:
             node.relu), source.form, order=source.order)
     axis = node.axis - (node.axis > node.batch)
     stream, places = to.source(node.inputs[0])
-    if stream.form.flow is None:
-        stream.form.become(stream.at(places), images=places.ndim > 1 and axis == 0)
+    at = stream.at(places)
+    if stream.form.flow is None and not stream.form.become(at, images=at.ndim > 1 and axis == 0) and at.ndim == 2:
+        stream.form.become(at.T, images=False)
     source = to.single(node)
     form = source.form
     channel = np.arange(node.sizes[axis]).reshape(-1, *(1,) * (len(node.sizes) - 1 - axis))

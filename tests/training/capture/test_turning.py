@@ -172,3 +172,21 @@ def test_channels_first_stay_images_where_something_else_takes_them(name):
     model = channels_first(OTHERS[name])
     entry = reference(model, torch.randn(6, 3, 9)).entry
     assert (entry.flow.grid, entry.axes) == ((9, 1), ())
+
+
+FIRST = {
+    "a scale": lambda m, x: causal(m, m.norm(x)),
+    "shortcuts within shortcuts": lambda m, x: causal(m, x + torch.relu(m.square(torch.relu(m.square(x)) + x))),
+    "no causal convolution": lambda m, x: m.out(torch.relu(m.first(x + torch.tanh(m.square(x)))).mean(-1)),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_what_works_on_each_step_may_come_first(name):
+    model = channels_first(lambda m, x: FIRST[name](m, x.transpose(1, 2)), norm=nn.BatchNorm1d(3),
+                           square=nn.Conv1d(3, 3, 1))
+    model.norm.running_var = torch.rand(3) + 0.5
+    exact, x = reference(model, torch.randn(6, 9, 3)), torch.randn(4, 5, 3)
+    assert exact.entry.flow.sequence
+    with torch.no_grad():
+        assert np.abs(exact.run(x.numpy()) - model(x).numpy()).max() < 1e-5
