@@ -73,5 +73,5 @@ def same_when_loaded(one: str, other: str, part: str, images: Sequence[Path] = (
 
 def _reset_first(verilog: str, part: str) -> str:
     """The Verilog in which a module takes a reset in the first cycle; one without a reset stays as it is."""
-    return re.sub(rf"(^module {part} \([^;]*?)\b{RESET}\b([^;]*?\);\n)", rf"\1{RESET}_later\2{BEGUN}", verilog, count=1,
-                  flags=re.MULTILINE)
+    return re.sub(rf"^(module {part}\([^;]*?)\b{RESET}\b([^;]*?\);\n(?:  .*\n)*?)  input {RESET};\n  wire {RESET};\n",
+                  rf"\1{RESET}_later\2  input {RESET}_later;\n{BEGUN}", verilog, count=1, flags=re.MULTILINE)

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.designs import DESIGNS as SHAPES
 from benchmarks.designs import Shape, network
-from benchmarks.mutation.mutants import Mutant, mutants, schemata
+from benchmarks.mutation.mutants import Mutant, planted, schemata
 from benchmarks.mutation.play import Checker, Images, Verdict
 from benchmarks.mutation.prover import available
 from benchmarks.mutation.subject import Flipped, Subject, stimuli
@@ -66,14 +66,14 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
     with tempfile.TemporaryDirectory(prefix="circulant-mutation-") as temporary:
         subject = Subject(made, shape, Path(temporary), seed)
         in_memory = round(count * MEMORY)
-        planted = mutants(subject.verilog, count - in_memory, seed)
+        mutants, whole = planted(subject.verilog, subject.manifest.top, count - in_memory, seed)
         flipped = [Flipped.drawn(subject.manifest, rng) for _ in range(in_memory)]
-        text = schemata(subject.verilog, planted, subject.manifest.top)
+        text = schemata(whole)
         record = Record(folder / f"{made.name}-{subject.hash(text)}.jsonl" if folder else None, Verdict)
         played = stimuli()
         with closing(_Lazy(partial(subject.checker, text))) as lazy:
             places: list[tuple[Mutant | Flipped, int, Images]] = [
-                *((each, each.number, {}) for each in planted),
+                *((each, each.number, {}) for each in mutants),
                 *((each, 0, {each.name: each.text}) for each in flipped)]
             verdicts = []
             for n, (each, number, images) in enumerate(places, 1):
@@ -81,18 +81,17 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
                 verdicts.append(record.get(name, partial(lazy.verdict, number, images, record[name], played),
                                            lambda found: bool(found.caught) or found.stimuli == played))
                 if not verdicts[-1].caught:
-                    note(f"survived: {each}; its value {'differs' if verdicts[-1].infected else 'never differs'}")
+                    note(f"survived: {each}")
         by = Counter(each.caught for each in verdicts if each.caught)
         rows = list(zip([each for each, _, _ in places], verdicts, strict=True))
-        left = [(each, verdict.infected) for each, verdict in rows if not verdict.caught]
-        proofs = subject.proofs([each for each, _ in left], planted, folder, note, tried=prove and available())
+        left = [each for each, verdict in rows if not verdict.caught]
+        proofs = subject.proofs(left, whole, folder, note, tried=prove and available())
         found = [each for each, verdict in rows if verdict.caught]
         some = [found[n] for n in np.random.default_rng(seed).permutation(len(found))[:offered]] if available() else []
-        wrong = [name for name, said in subject.proofs(some, planted, folder, note).items() if said["proved"]]
-    how = Counter(said["proved"].split(",")[0] for each, _ in left if (said := proofs[str(each)])["proved"])
-    survivors = [{"mutant": str(each), "reason": proofs[str(each)]["why"],
-                  "seen": "its value differs" if infected else "its value never differs in any run"}
-                 for each, infected in left if not proofs[str(each)]["proved"]]
+        wrong = [name for name, said in subject.proofs(some, whole, folder, note).items() if said["proved"]]
+    how = Counter(said["proved"].split(",")[0] for each in left if (said := proofs[str(each)])["proved"])
+    survivors = [{"mutant": str(each), "reason": proofs[str(each)]["why"]}
+                 for each in left if not proofs[str(each)]["proved"]]
     return {"planted": len(rows), "caught": sum(by.values()), "equivalent": len(left) - len(survivors),
             "caught_by": dict(by), "proved_by": dict(how),
             "caught_of": dict(Counter(_kind(each) for each, verdict in rows if verdict.caught)),
@@ -111,7 +110,7 @@ class _Lazy:
         return self._make()
 
     def verdict(self, number: int, images: Images, before: Verdict | None, stimuli: str) -> Verdict:
-        survived = Verdict("", infected=before.infected, survived=tuple(before.survived)) if before else Verdict("")
+        survived = Verdict("", survived=tuple(before.survived)) if before else Verdict("")
         return replace(self.made.verdict(number, images, survived), stimuli=stimuli)
 
     def close(self) -> None:

@@ -49,14 +49,12 @@ class Verdict:
         caught: what found it: "drawn", "back-to-back", "reset", "full", "misplaced", "stalled", "pace", "weights",
             "exchanged", "disturbed", or nothing: "".
         why: the rule or the first word.
-        infected: whether its value was ever another one than the circuit's; known where nothing caught it.
         survived: what was played, by keys of `Checker`; known where nothing caught it.
         stimuli: the hash of what it was played with.
     """
 
     caught: str
     why: str = ""
-    infected: bool = False
     survived: tuple[str, ...] = ()
     stimuli: str = ""
 
@@ -144,25 +142,21 @@ class Checker:
             before: how it fared earlier: what it has survived is not played again.
         """
         before = before or Verdict("")
-        here, survived = False, [*before.survived]
-        infected = before.infected
+        survived = [*before.survived]
         plays = [(play, images or {}) for play in self._quick] + [
             (play, play.images) for play in self._others if not images]
         for play, contents in plays:
             if play.key in survived:
                 continue
-            why, differs = self._drive(play, mutant, contents)
-            if why:
+            if why := self._drive(play, mutant, contents):
                 return Verdict(play.name, why)
-            infected |= differs
-            here |= differs and play in self._quick
             survived.append(play.key)
         if not images and self._exchanged and self._exchange_key not in survived:
             if why := self._exchange(mutant):
                 return Verdict("exchanged", why)
             survived.append(self._exchange_key)
-        if self._slow_key in survived or (mutant and not here and not before.infected):
-            return Verdict("", "", infected, tuple(survived))  # What never differed differs under no more stalls.
+        if self._slow_key in survived:
+            return Verdict("", "", tuple(survived))
         manifest = self._manifest if not images else self._other_images(images)
         try:
             outcome = simulate(manifest, self._tools, self._built.folder, self._slow, _silent,
@@ -173,7 +167,7 @@ class Checker:
             return Verdict("disturbed", why)
         if why := pace.slower(None, None, (pace.latency(self._slow, outcome), manifest.latency_spaced)):
             return Verdict("pace", why)
-        return Verdict("", "", infected, (*survived, self._slow_key))
+        return Verdict("", "", (*survived, self._slow_key))
 
     def _session(self, session: Session, inputs: NDArray[np.int64]) -> list[tuple[Session, Job, Played, list[Any]]]:
         return [(session, *each) for each in session.jobs(inputs, None)]
@@ -202,8 +196,8 @@ class Checker:
                    *(text.encode() for text in images.values()))
         return _Play(name, folder, job, played, images=images, key=key)
 
-    def _drive(self, play: _Play, mutant: int, images: Images) -> tuple[str, bool]:
-        """The first fault, and whether the mutant's value was ever another one."""
+    def _drive(self, play: _Play, mutant: int, images: Images) -> str:
+        """The first fault; empty where there is none."""
         job, folder, (run,) = play.job, play.folder, play.job.runs
         for path in self._manifest.images:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())
@@ -211,8 +205,7 @@ class Checker:
         subprocess.run([str(self._built.folder / self._manifest.top), "--drive", *map(str, numbers),
                         f"+mutant={mutant}", *disturbed(job, run)], cwd=folder, check=True, capture_output=True,
                        timeout=600)
-        return (self._wrong(job, driven(folder, job), play.played),
-                (folder / "infected").read_text().strip() == "1")
+        return self._wrong(job, driven(folder, job), play.played)
 
     def _wrong(self, job: Job, outcome: Outcome, played: Played | None) -> str:
         if broken := check.broken_rule(job, outcome, self._manifest.output):

@@ -7,7 +7,7 @@ proves it for all that their registers can be loaded with.
 """
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 
 from benchmarks.formal.aig import TRUE
@@ -17,8 +17,7 @@ from benchmarks.formal.netlist import Box, netlist
 from benchmarks.formal.parts import RESET, parts
 from benchmarks.formal.tools import available
 from benchmarks.formal.twin import Machine
-from benchmarks.mutation.mutants import Mutant, placed
-from benchmarks.mutation.selected import selected
+from benchmarks.mutation.mutants import Mutant, fixed, selected
 from circulant.sim.cosim.manifest import Manifest
 
 __all__ = ["Prover", "available"]
@@ -46,18 +45,19 @@ class Prover:
     """A design with all its mutants.
 
     Parameters:
-        planted: all mutants of the Verilog.
+        verilog: without mutants.
+        whole: with all of them.
     """
 
-    def __init__(self, manifest: Manifest, verilog: str, planted: Sequence[Mutant]) -> None:
-        self._verilog, self._manifest = verilog, manifest
-        self._selected = selected(verilog, planted)
-        self._circuit = cache(lambda name: netlist(self._selected, name, images=manifest.images, boxes=True))
+    def __init__(self, manifest: Manifest, verilog: str, whole: str) -> None:
+        self._verilog, self._manifest, self._whole = verilog, manifest, whole
+        text = selected(whole)
+        self._circuit = cache(lambda name: netlist(text, name, images=manifest.images, boxes=True))
         self._machine = cache(self._made)
 
     def mutant(self, mutant: Mutant) -> dict[str, str]:
         """How a mutant was proved, or why it was not."""
-        why, within = "", list(self._parts(mutant.statement.module))
+        why, within = "", list(self._parts(mutant.module))
         for n, part in enumerate(within):
             circuit, whole = self._circuit(part), part == self._manifest.top
             chosen = circuit.choices.get(str(mutant.number))
@@ -76,7 +76,7 @@ class Prover:
         return {"proved": "", "why": why}
 
     def _loaded(self, part: str, mutant: Mutant) -> bool:
-        one, other = (placed(self._verilog, [mutant], alive=alive) for alive in (lambda _: "1'b0", lambda _: "1'b1"))
+        one, other = (fixed(self._whole, alive) for alive in (0, mutant.number))
         return same_when_loaded(one, other, part, self._manifest.images, seconds=patience())
 
     def _made(self, part: str) -> Machine:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 import benchmarks
 from benchmarks.designs import Shape
 from benchmarks.mutation.extreme import aligned, broken_lines, each_segment, extreme
-from benchmarks.mutation.mutants import Mutant
+from benchmarks.mutation.mutants import Mutant, selected
 from benchmarks.mutation.play import Checker
 from benchmarks.mutation.prover import Prover
-from benchmarks.mutation.selected import selected
 from benchmarks.resume import Record
 from circulant.hw import generate, writes
 from circulant.sim.cosim.manifest import Manifest
@@ -106,17 +105,18 @@ class Subject:
                        others=list(self._others()),
                        session=self._session if self.manifest.configuration else None)
 
-    def proofs(self, left: Sequence[Mutant | Flipped], planted: Sequence[Mutant], folder: Path | None,
+    def proofs(self, left: Sequence[Mutant | Flipped], whole: str, folder: Path | None,
                note: Callable[[str], None], *, tried: bool = True) -> dict[str, dict[str, str]]:
         """How each mutant was proved equivalent, or why not.
 
         Parameters:
+            whole: the Verilog with all mutants.
             folder: of a record of these.
             tried: whether a proof is tried that the record does not have.
         """
-        key = f"{self._made.name}-{self.hash(selected(self.verilog, planted))}"
+        key = f"{self._made.name}-{self.hash(selected(whole))}"
         record: Record[dict[str, str]] = Record(folder / f"{key}-proofs.jsonl" if folder else None, dict)
-        prover = cache(lambda: Prover(self.manifest, self.verilog, planted))
+        prover = cache(lambda: Prover(self.manifest, self.verilog, whole))
         images = {path.name: path.read_text() for path in self.manifest.images}
         found = {}
         for each in left:

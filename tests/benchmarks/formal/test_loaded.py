@@ -7,14 +7,14 @@ from benchmarks.formal.tools import available
 pytestmark = pytest.mark.skipif(not available(), reason="pyosys, which brings ABC, is not installed")
 
 VERILOG = """\
-module top (
-  input clk,
-  input rst,
-  input go,
-  input [3:0] a,
-  input [3:0] b,
-  output [5:0] y
-);
+module top(clk, rst, go, a, b, y);
+  input clk;
+  wire clk;
+  input rst;
+  wire rst;
+  input go;
+  input [3:0] a, b;
+  output [5:0] y;
   wire other = {other};
   reg [5:0] sum;
   reg [3:0] kept;
@@ -62,11 +62,12 @@ def test_what_registers_can_be_loaded_with_decides(name):
 
 
 AFTER_A_RESET = """\
-module top (
-  input clk,
-  input rst,
-  output y
-);
+module top(clk, rst, y);
+  input clk;
+  wire clk;
+  input rst;
+  wire rst;
+  output y;
   reg kept, seen;
   assign y = {other} & seen & ~kept;
   always @(posedge clk) begin

@@ -1,8 +1,27 @@
-"""Mutants are drawn where the Verilog has something to change, and stand in one text."""
+"""Mutants are drawn by Yosys, stand in one text, and leave clocks and memories with images alone."""
 import re
-from collections import Counter
 
-from benchmarks.mutation.mutants import mutants, schemata, statements
+import pytest
+
+from benchmarks.formal.netlist import CHOICE
+from benchmarks.mutation.mutants import fixed, planted, schemata, selected
+from benchmarks.mutation.prover import available
+
+pytestmark = pytest.mark.skipif(not available(), reason="pyosys, which brings Yosys, is not installed")
+
+ROM = """\
+module rom #(
+  parameter IMAGE = ""
+) (
+  input clk,  // clock
+  input [2:0] addr,  // place
+  output reg [4:0] data  // word
+);
+  reg [4:0] mem [0:7];
+  generate if (IMAGE != "") initial $readmemh(IMAGE, mem); endgenerate
+  always @(posedge clk) data <= mem[addr];
+endmodule
+"""
 
 VERILOG = """\
 module unit (
@@ -10,49 +29,60 @@ module unit (
   input rst,  // reset
   input en,  // enable
   input [3:0] x,  // what comes
-  output reg [3:0] y  // what goes
+  output reg [4:0] y  // what goes
 );
-  wire [4:0] sum;
   reg [3:0] memory [0:7];
-  reg valid;
-  assign sum = x + 4'd3;
   always @(posedge clk) begin
-    if (en) memory[x[2:0]] <= sum[4:1];
-    valid <= rst ? 1'b0 : en & ~valid;
-    y <= valid ? sum[3:0] : 4'd9;
+    if (en) memory[x[2:0]] <= x + 4'd3;
+    y <= rst ? 5'd0 : memory[x[2:0]];
   end
 endmodule
-"""
+
+module top (
+  input clk,  // clock
+  input rst,  // reset
+  input en,  // enable
+  input [3:0] x,  // what comes
+  output [4:0] y  // what goes
+);
+  wire [4:0] word, sum;
+  assign y = sum ^ word;
+  rom #(.IMAGE("rom.hex")) rom (.clk(clk), .addr(x[2:0]), .data(word));
+  unit unit (.clk(clk), .rst(rst), .en(en), .x(x), .y(sum));
+endmodule
+
+""" + ROM
 
 
-def test_statements_have_targets_conditions_and_widths():
-    found = [(each.target, each.value, each.condition, each.clocked, each.width) for each in statements(VERILOG)]
-    assert found == [
-        ("sum", "x + 4'd3", "", False, 5), ("memory[x[2:0]]", "sum[4:1]", "en", True, 4),
-        ("valid", "rst ? 1'b0 : en & ~valid", "", True, 1), ("y", "valid ? sum[3:0] : 4'd9", "", True, 4)]
+@pytest.fixture(scope="module")
+def every():
+    return planted(VERILOG, "top", 2000, 0)
 
 
-def test_mutants_are_of_every_kind_and_each_changes_its_statement():
-    found = mutants(VERILOG, 100, 0)
-    assert {each.kind for each in found} == {"operator", "constant", "index", "choice", "register", "reset", "enable"}
-    assert all(each.was != each.now for each in found)
+def test_mutants_are_bits_of_operators_conditions_registers_memories_and_instances(every):
+    found, _ = every
+    assert {each.kind for each in found} == {"inv", "const0", "const1", "cnot0", "cnot1"}
     assert [each.number for each in found] == list(range(1, len(found) + 1))
-    changes = {(each.kind, each.was, each.now) for each in found}
-    assert ("operator", "x + 4'd3", "x - 4'd3") in changes
-    assert ("index", "sum[4:1]", "sum[3:0]") in changes
-    assert ("reset", "rst ? 1'b0 : en & ~valid", "en & ~valid") in changes
-    assert ("register", "valid ? sum[3:0] : 4'd9", "y") in changes
-    assert ("choice", "valid ? sum[3:0] : 4'd9", "valid == 0 ? sum[3:0] : 4'd9") in changes
+    assert len({str(each) for each in found}) == len(found)
+    for module, place in (("unit", r"\$add\$10\$\d+ B\[0\]"), ("unit", r"\$slice\$\d+ SRST\[0\] at rst\[0\]"),
+                          ("unit", r"\$slice\$\d+ Q\[3\] at y\[3\]"), ("unit", r"\$memwr\$\d+ EN\[2\]"),
+                          ("top", r"rom addr\[1\]"), ("top", r"unit en\[0\] at en\[0\]")):
+        assert [each for each in found if (each.kind, each.module) == ("inv", module)
+                and re.fullmatch(place, each.place)], place
+    assert not [each for each in found if re.search(" (clk|CLK)|memrd.* EN", each.place) or each.module == "rom"]
 
 
 def test_a_choice_is_seeded():
-    assert mutants(VERILOG, 5, 1) == mutants(VERILOG, 5, 1) != mutants(VERILOG, 5, 2)
+    assert planted(VERILOG, "top", 5, 1) == planted(VERILOG, "top", 5, 1) != planted(VERILOG, "top", 5, 2)
 
 
-def test_all_of_them_stand_in_one_text_and_a_number_chooses():
-    planted = mutants(VERILOG, 100, 0)
-    text = schemata(VERILOG, planted, "unit")
-    assert Counter(re.findall(r"::chosen == (\d+)", text)) == Counter(str(each.number) for each in planted)
-    assert text.count("endmodule") == 1 and "$value$plusargs" in text
-    assert re.search(r"wire \[4:0\] choice_\d+_v_0 = x \+ 4'd3;", text), "the circuit as it is, at its own width"
-    assert re.search(r"if \(choice_\d+_c\) memory\[x\[2:0\]\] <= choice_\d+_v;", text)
+def test_all_of_them_stand_in_one_text_and_a_number_chooses(every):
+    found, text = every
+    numbers = {int(number, 16) for number in re.findall(r"circulant_chosen == 16'h(\w+);", text)}
+    assert numbers == {each.number for each in found}
+    assert ROM in text and text.count("endmodule") == 3
+    assert schemata(text).count("$value$plusargs") == 1
+    for way in (fixed(text, 3), selected(text)):
+        assert "circulant_chosen ==" not in way and ROM in way
+    assert fixed(text, 3).count("= 1'b1;") == 1 and "= 1'b1;" not in fixed(text, 0)
+    assert {int(number) for number in re.findall(rf"^  {CHOICE}(\d+) ", selected(text), re.MULTILINE)} == numbers
