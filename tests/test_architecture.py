@@ -302,10 +302,10 @@ LINES = {
     "sim": 18_080,
     "hw": 27_930,
     "boards": 6_504,
-    "benchmarks": 8_660,
+    "benchmarks": 8_540,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_930,
+    "tests": 56_985,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -8,6 +8,7 @@ What a register holds from before its first load is not considered: that such co
 unknown values show (``tests/test_four_state.py``).
 """
 import re
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,7 +67,10 @@ def same_when_loaded(one: str, other: str, part: str, images: Sequence[Path] = (
         for name, verilog in (("one", one), ("other", other)):
             (folder / f"{name}.v").write_text(_reset_first(verilog, part))
             script += SCRIPT.format(name=name, part=part)
-        yosys(script + MITER, folder, "miter.aig")
+        try:
+            yosys(script + MITER, folder, "miter.aig", seconds)
+        except subprocess.TimeoutExpired:
+            return False
         said = abc(f"read miter.aig; scorr -C 10000; pdr -T {seconds:.0f}; iprove", folder, 3 * seconds)
     return "Property proved" in said or "UNSATISFIABLE" in said  # The second where no register is left.
 

@@ -14,16 +14,19 @@ def available() -> bool:
     return find_spec("pyosys") is not None
 
 
-def yosys(script: str, folder: Path, result: str) -> Path:
+def yosys(script: str, folder: Path, result: str, seconds: float | None = None) -> Path:
     """The file that a script of Yosys writes.
 
     Parameters:
         folder: where it runs.
         result: name of the file.
+
+    Raises:
+        subprocess.TimeoutExpired: where it takes longer than ``seconds``.
     """
     (folder / "script.ys").write_text(script)
     done = subprocess.run([sys.executable, "-c", PROGRAM, "script.ys"], cwd=folder, capture_output=True, text=True,
-                          check=False)
+                          check=False, timeout=seconds)
     if done.returncode or not (folder / result).is_file():
         raise RuntimeError(f"Yosys must read the circuit: {(done.stdout + done.stderr)[-2000:]}")
     return folder / result
