@@ -301,7 +301,7 @@ LINES = {
     "training": 15_930,
     "sim": 18_080,
     "hw": 27_930,
-    "boards": 6_504,
+    "boards": 6_515,
     "benchmarks": 8_540,
     "examples": 1_200,
     "docs": 200,

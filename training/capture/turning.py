@@ -13,10 +13,8 @@ from torch import Tensor
 
 from circulant.sim.shape.graph import free_name
 from circulant.sim.shape.window import Flow
-from circulant.training.kinds.activation import Function
 from circulant.training.kinds.elementwise import Pair
 from circulant.training.kinds.over_time import Reduce
-from circulant.training.kinds.scale import Scale
 from circulant.training.kinds.taps import CausalConv, CausalDepthwise
 from circulant.training.neutral.graph import Graph, Move, Node
 from circulant.training.neutral.streams import flattening
@@ -54,7 +52,7 @@ def _over_steps(graph: Graph, node: Node) -> dict[str, Node] | None:
         for user in users:
             if user.name in found or isinstance(user, CAUSAL) or _of_steps(user, each):
                 continue
-            made = user if isinstance(user, Function | Pair | Scale) else user.causal(user.sizes[-1])
+            made = user if user.single else user.causal(user.sizes[-1])
             if made is None:
                 return None
             found[user.name] = made

@@ -2,7 +2,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -41,6 +41,7 @@ class Function(Node):
     function: str
     parameters: tuple[float, ...] = ()
     format: Format | None = None
+    single: ClassVar[bool] = True
 
     def exchanged(self) -> Node:
         return self.turned()

@@ -27,6 +27,7 @@ class Pair(Node):
     """
 
     relu: bool = False
+    single: ClassVar[bool] = True
     layer: ClassVar[type[FloatElementwise]]
     verb: ClassVar[str] = "compare"
     title: ClassVar[str] = ""

@@ -1,6 +1,6 @@
 """Scales and shifts: batch normalisations that no matrix takes in, and arithmetic with constants."""
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ class Scale(Node):
     shift: Tensor
     axis: int | None
     relu: bool = False
+    single: ClassVar[bool] = True
 
     def exchanged(self) -> Node:
         return self.turned()

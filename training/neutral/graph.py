@@ -22,9 +22,11 @@ class Node:
     Members:
         stepwise: whether it gives vectors step by step, where it gives no single vector.
         over_images: whether it moves a window over images, and so takes nothing else.
+        single: whether it works on each value by itself.
     """
 
     stepwise: ClassVar[bool] = False
+    single: ClassVar[bool] = False
     over_images: ClassVar[bool] = False
 
     name: str

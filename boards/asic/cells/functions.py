@@ -1,7 +1,9 @@
 """Expressions of liberty files: ``!`` and ``'`` negate, ``&``, ``*`` and a space are and, ``+`` and ``|`` are or."""
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from circulant.sim.refusal import Refusal
 __all__ = ["Function", "parsed"]
 
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*(?:\[\d+\])?|[01]|[!'&*+|^()])\s*")
+_JOINS = {ast.BitAnd: np.logical_and, ast.BitOr: np.logical_or, ast.BitXor: np.logical_xor}
 _SIGNS = {"!": "~", "*": "&", "+": "|"}
 
 
@@ -32,14 +35,22 @@ class Function:
     def table(self) -> NDArray[np.bool_]:
         """Its value for each combination of its ``pins``, the first of which is the lowest bit of the number."""
         numbers = np.arange(1 << len(self.pins))
-        values = {f"p{n}": numbers >> n & 1 for n in range(len(self.pins))}
-        found = eval(self.python(), {"__builtins__": {}}, values)  # Of the words that `parsed` knows, no others.
-        return np.broadcast_to(np.asarray(found) & 1, numbers.shape).astype(bool)
+        values = {f"p{n}": (numbers >> n & 1).astype(bool) for n in range(len(self.pins))}
+        return np.broadcast_to(_value(ast.parse(self.python(), mode="eval").body, values), numbers.shape)
 
     def python(self) -> str:
         """The expression in Python, with ``p0`` for the first of its ``pins``, and so on."""
         names = {pin: f"p{n}" for n, pin in enumerate(self.pins)}
         return "".join(names.get(word, word) for word in self.words)
+
+
+def _value(node: ast.expr, values: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    if isinstance(node, ast.BinOp):
+        join: Any = _JOINS[type(node.op)]
+        return np.asarray(join(_value(node.left, values), _value(node.right, values)))
+    if isinstance(node, ast.UnaryOp):
+        return ~_value(node.operand, values)
+    return values[node.id] if isinstance(node, ast.Name) else np.asarray(ast.literal_eval(node), bool)
 
 
 def parsed(text: str) -> Function:
