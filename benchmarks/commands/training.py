@@ -2,50 +2,15 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from benchmarks import alternatives, campaign, defaults, digits, equal_bits, faults, noisy_images, results
-from benchmarks.commands.group import add, as_json, main, note, show
+from benchmarks import alternatives, campaign, digits, results
+from benchmarks.commands.group import add, as_json, main, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
-from circulant.progress import Bars
 from circulant.sim.files.writing import atomic_bytes
-
-FAULTS = ("blocks", "noise", "protection", "voltage", "registers", "circuits", "multipliers")
-"""Parts of the benchmark of faults."""
 
 main.add_command(campaign.command)
 add("digits", digits.measure, "The main job, from torch to Verilator.")
-add("equal-bits", equal_bits.measure, "Four families at equal weight bits: errors, multiplications, cycles.")
-
-
-@main.command("defaults", epilog="Example: python -m benchmarks defaults --seeds 1 --epochs 8 --json -")
-@click.option("--seeds", default=3, show_default=True, help="Trainings of each kind.")
-@click.option("--epochs", default=defaults.EPOCHS, show_default=True, help="Of ADMM, and of retraining.")
-@click.option("--set", "sets", multiple=True, type=click.Choice(list(defaults.SETS)), help="May be repeated.")
-@as_json
-def _defaults(path: str | None, seeds: int, epochs: int, sets: tuple[str, ...]) -> None:
-    """Points lost by train_admm and train_direct with default settings, on small sets; goes on where it stopped."""
-    show(defaults.measure(seeds=seeds, epochs=epochs, sets=sets or tuple(defaults.SETS), note=note), path)
-
-
-@main.command("noisy-images", epilog="Example: python -m benchmarks noisy-images --json -")
-@as_json
-def _noisy_images(path: str | None) -> None:
-    """MNIST in noise at equal multiplications, three seeds; trains what docs/measured/noisy-images.jsonl has not."""
-    show(noisy_images.measure(note=note), path)
-
-
-@main.command("faults", epilog="Example: python -m benchmarks faults --json -")
-@click.option("--runs", default=1000, show_default=True, help="Under Verilator, of all designs together.")
-@click.option("--part", "parts", multiple=True, type=click.Choice(FAULTS), help="May be repeated.  [default: all]")
-@as_json
-def _faults(path: str | None, runs: int, parts: tuple[str, ...]) -> None:
-    """Wrong bits in memories: circuits beside golden, accuracy by block size and voltage, check bits, training against
-    them; goes on where it stopped."""
-    with Bars(Console(stderr=True)) as bars:
-        found = faults.measure(runs, parts or FAULTS, bars)
-    show(found, path)
 
 
 @main.command("results", epilog="Example: python -m benchmarks results --train --seeds 0 --only fsdd-gru")
