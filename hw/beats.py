@@ -3,7 +3,7 @@
 A beat holds up to so many blocks, each layer as many of them as its array takes and gives; between layers of different
 ones stands a width converter. The price is transforms side by side, and inverse ones: more logic, no multipliers.
 """
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import product
@@ -21,17 +21,15 @@ from circulant.hw.plan.dataflow import Cycles, StageCycles, forked, latencies, s
 from circulant.hw.plan.ladders import Ladder, ladder, useful
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.layer_plan import array_shapes, candidates, exact, narrow, widest
-from circulant.hw.plan.shared.cost import period
+from circulant.hw.plan.sizes import Played, Sizes
 from circulant.hw.plan.step_cost import chain_latency
-from circulant.hw.stream.link import values
-from circulant.hw.unit import Site, inputs, placed, unelaborated, unit
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT, Stage
 from circulant.sim.kinds.cell import RecurrentLayer
 from circulant.sim.kinds.linear import Linear
 from circulant.sim.refusal import Refusal
 
-__all__ = ["AUTO", "BEATS", "Sizes", "Widths", "allowed_beats", "best_beats", "joined_plans"]
+__all__ = ["AUTO", "BEATS", "Widths", "allowed_beats", "best_beats", "joined_plans"]
 
 BEATS = 1, 2, 4, 8, 16
 """Blocks of a beat at the most that a design may have."""
@@ -139,7 +137,7 @@ def joined_plans(network: Network, plans: list[Plan]) -> list[Plan]:
     return _with_joins(Sizes(network), plans)
 
 
-def _with_joins(sizes: "Sizes", plans: list[Plan]) -> list[Plan]:
+def _with_joins(sizes: Sizes, plans: list[Plan]) -> list[Plan]:
     network = sizes.network
     if network.arrangement.chain:
         return plans
@@ -191,72 +189,6 @@ def _shapes(layer: Linear, most: int, levels: int) -> Iterator[ArrayShape]:
 
 def _planned(layer: Linear, shape: ArrayShape, spacing: tuple[int, int, int] = IN_TURN) -> LayerPlan:
     return LayerPlan(shape, 0, shape.multipliers(layer.product.block_size), vector_cycles(layer, shape), spacing)
-
-
-class Sizes:
-    """The values of a block that comes to each stage and of one that leaves it.
-
-    Members:
-        played: what layers with an array of their own take, of which the same ones are tried again and again.
-    """
-
-    def __init__(self, network: Network) -> None:
-        self.network, self._known, self.played = network, dict[tuple[object, ...], tuple[int, int]](), _Played()
-
-    def __call__(self, plans: Sequence[Plan]) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
-
-        def add(layer: Stage, plan: Plan, here: Site) -> int:
-            found.append(self._of(layer, plan, here))
-            return found[-1][1]
-
-        placed(self.network.arrangement, plans, Site(steps=2), add)
-        return found
-
-    def _of(self, layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
-        if isinstance(plan, LayerPlan):
-            return beats(matrices_of(layer), plan.shape)
-        if isinstance(plan, ValuesPlan):
-            return plan.elements, plan.elements
-        key = id(layer), plan, here
-        if key not in self._known:
-            with unelaborated():
-                self._known[key] = _sizes(layer, plan, here)
-        return self._known[key]
-
-
-class _Played:
-    """Plays of layers with an array of their own, each done once."""
-
-    def __init__(self) -> None:
-        self._left, self._periods = dict[Hashable, Cycles](), dict[Hashable, float]()
-
-    def leaving(self, layer: Simple, plan: LayerPlan, comes: Cycles) -> Cycles:
-        """As `circulant.hw.plan.latency.leaving`: later by as much as the last block comes later."""
-        key = *_same(layer, plan), *(cycle - comes[-1] for cycle in comes)
-        if key not in self._left:
-            found = leaving(layer, plan, comes, beats(matrices_of(layer), plan.shape)[0])
-            assert found is not None
-            self._left[key] = [cycle - comes[-1] for cycle in found]
-        return [comes[-1] + cycle for cycle in self._left[key]]
-
-    def period(self, layer: Simple, plan: LayerPlan) -> float:
-        """As `circulant.hw.plan.shared.cost.period`."""
-        key = _same(layer, plan)
-        if key not in self._periods:
-            self._periods[key] = period([plan.alone(layer)], [plan.elements])[0]
-        return self._periods[key]
-
-
-def _same(layer: Simple, plan: LayerPlan) -> tuple[object, ...]:
-    """The fields that plans of the same cycles have in common."""
-    return id(layer), plan.shape, plan.elements, plan.spacing, plan.streams, plan.schedule
-
-
-def _sizes(layer: Stage, plan: Plan, here: Site) -> tuple[int, int]:
-    """As a unit tells, which is made for that alone."""
-    made = unit(layer, plan, here)
-    return values(inputs(made)[0]), values(made.o)
 
 
 def _soonest(sizes: Sizes, plans: Sequence[Plan], widths: Widths, bound: int, blocks: int, *,
@@ -384,7 +316,7 @@ def _joined(sizes: Sizes, plans: Sequence[Plan], at: int, plan: Plan, source: in
     return found[at].leaves[-1], plan.multipliers
 
 
-def _earliest(known: _Played, layer: Simple, plan: LayerPlan, coming: _Coming, made: list[LayerPlan],
+def _earliest(known: Played, layer: Simple, plan: LayerPlan, coming: _Coming, made: list[LayerPlan],
               *, bound: int) -> LayerPlan:
     """The plan of a layer with the array of one that is made, within a period of ``bound``, whose result is there
     first."""

@@ -9,7 +9,7 @@ import numpy as np
 from circulant.hw.array.layer_programs import matrices_of
 from circulant.hw.array.matrix import beats
 from circulant.hw.array.plans import LayerPlan, Plan, StreamPlan
-from circulant.hw.beats import Sizes, Widths, allowed_beats, best_beats, joined_plans
+from circulant.hw.beats import Widths, allowed_beats, best_beats, joined_plans
 from circulant.hw.kinds.conv.tile import PIXELS
 from circulant.hw.kinds.registry import KINDS
 from circulant.hw.plan.alternative import APART, EACH, GROUPS, ONE, Alternative, known_latency, reason_of
@@ -22,6 +22,7 @@ from circulant.hw.plan.shared.candidates import Goal, least_shared
 from circulant.hw.plan.shared.graph import exact_plans
 from circulant.hw.plan.shared.groups import STEPS, Group, paired, shareable
 from circulant.hw.plan.shares import FULL, shares
+from circulant.hw.plan.sizes import Sizes
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import INPUT

@@ -300,7 +300,7 @@ LINES = {
     "circulant": 10_980,
     "training": 15_930,
     "sim": 18_080,
-    "hw": 27_930,
+    "hw": 27_950,
     "boards": 6_515,
     "benchmarks": 7_886,
     "examples": 1_200,

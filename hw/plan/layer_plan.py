@@ -15,7 +15,7 @@ from circulant.hw.emit.target import PORT_BITS
 from circulant.hw.plan.ladders import Ladder, folds, ladder, layer_multiplications, useful
 from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.shared.cost import arriving_results, period, sample_results
-from circulant.hw.plan.shared.layer_counters import schedule
+from circulant.hw.plan.shared.schedule import schedule
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim import figures
 from circulant.sim.design import LayerEntry

@@ -9,11 +9,12 @@ from benchmarks.families import _Family
 from benchmarks.rnn import layer
 from circulant.hw import generate, writes
 from circulant.hw.array.plans import LayerPlan, sharings
-from circulant.hw.beats import AUTO, Sizes
+from circulant.hw.beats import AUTO
 from circulant.hw.design import Design
 from circulant.hw.plan.dataflow import latencies
 from circulant.hw.plan.latency import with_state_first
 from circulant.hw.plan.layer_plan import candidates
+from circulant.hw.plan.sizes import Sizes
 from circulant.hw.planner import plan
 from circulant.hw.top import Top
 from circulant.sim.golden.network import Network

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
-from circulant.hw.beats import Sizes
 from circulant.hw.plan.ladders import ladder, layer_entry, layer_multiplications
+from circulant.hw.plan.sizes import Sizes
 from circulant.hw.planner import plan
 from circulant.hw.top import Top, images
 from circulant.hw.unit import Site, unelaborated, unit

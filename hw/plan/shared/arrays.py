@@ -24,7 +24,7 @@ from circulant.hw.plan.shared.cost import (
     shared_cost,
 )
 from circulant.hw.plan.shared.groups import Group, block_size
-from circulant.hw.plan.shared.layer_counters import schedule
+from circulant.hw.plan.shared.schedule import schedule
 from circulant.hw.plan.shares import FULL, shares
 from circulant.sim.refusal import Refusal
 

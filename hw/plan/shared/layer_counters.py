@@ -1,24 +1,23 @@
 """The counters of a layer that shares an array, cycle by cycle, in Python: banks, dispatch, sequencer, row memories,
 pointwise units and queue. The names are those of the units."""
 from collections import deque
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass, field
 from math import inf
 
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.bank_shape import forwards, write_latency
-from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.matrix import beats, blocks_aside
 from circulant.hw.array.plans import Simple
-from circulant.hw.array.program import AHEAD, MAIN, SECOND, Issue, Program
-from circulant.hw.array.row_buffers import rows_latency
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.components.cell import cells_of
 from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.shared.events import Events
+from circulant.hw.plan.shared.schedule import completed, plain
 from circulant.hw.plan.step_cost import stages
 from circulant.hw.stream.pipeline import steps
 
-__all__ = ["SETTLED", "SharedLayer", "schedule"]
+__all__ = ["SETTLED", "SharedLayer"]
 
 SETTLED = 3
 """Cycles without an event behind which a layer does the same again: as many as a change takes to come to commands."""
@@ -41,40 +40,6 @@ class _Delay:
     def comes(self, cycle: int) -> bool:
         """Whether a block comes in a cycle."""
         return bool(self.events) and self.events[0][0] == cycle
-
-
-def _completed(program: Program) -> list[tuple[int, list[int]]]:
-    """The stage of each pass, and the cycles from its end to where each block that it makes whole can be fetched."""
-    made, shape = list[tuple[int, list[int]]](), program.shape
-    for number, p in enumerate(program.passes):
-        stage, rows = program.matrices[p.matrix].stage, array_latency(
-            program.matrices[p.matrix].product.block_size, shape) + rows_latency(shape.levels)
-        found = []
-        for row in range(shape.rows):
-            index, at = program.row_of(number, row)
-            kinds = len(program.matrices[index].kinds)
-            beside = row // program.matrices[index].gates % shape.gives
-            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1 and not beside:
-                found.append(rows + row // shape.chains)
-        made.append((stage, found))
-    return made
-
-
-def schedule(program: Program) -> tuple[object, ...]:
-    """All that the counters of a layer know of its program: layers of equal ones take the same cycles."""
-    return (program.shape, type(program), program.joined, tuple(
-        tuple((each.number, each.need, each.ends, each.alone, each.joins) for each in issues)
-        for issues in program.sequences), tuple((stage, *found) for stage, found in _completed(program)))
-
-
-def _plain(issues: Sequence[Issue], leads: int) -> list[tuple[int, int]]:
-    """The number of issues from each one on, before one that ends a pass or is the last, and what they need."""
-    found = [(0, 0)] * len(issues)
-    for at in range(len(issues) - 2, -1, -1):
-        issue, (count, need) = issues[at], found[at + 1]
-        if not (issue.ends and (issue.alone or not leads)):
-            found[at] = count + 1, max(need, issue.need)
-    return found
 
 
 class SharedLayer:
@@ -113,7 +78,7 @@ class SharedLayer:
         self._sizes = h_blocks, self._hidden_blocks if program.commands[SECOND] else 0, self.x_blocks
         self._room = (streams + 2 if h_blocks else 3) * self.blocks
         self._ring = 2 * streams if h_blocks else 3
-        self._whole_rows = _completed(program)
+        self._whole_rows = completed(program)
         # The sequencer: command, place in it, phase; whether the next issue may go, whether it leads its step.
         self.command, self._at, self.phase = AHEAD if program.commands[AHEAD] else MAIN, 0, 0
         self._active = self._clear = self._zero = self._leads = False
@@ -141,7 +106,7 @@ class SharedLayer:
         self.only_last, self.done, self.events = False, 0, Events()
         self._now, self.still = 0, 0
         self._free, self._wakes = False, -inf  # Until then it does the same, if nothing comes and all is as free.
-        self._plain = [[_plain(issues, leads) for issues in each] for leads, each in enumerate(self._issues)]
+        self._plain = [[plain(issues, leads) for issues in each] for leads, each in enumerate(self._issues)]
 
     @property
     def sizes(self) -> list[int]:

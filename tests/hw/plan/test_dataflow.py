@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
-from circulant.hw.beats import Sizes
 from circulant.hw.plan.dataflow import depths, forked, latencies, stage_cycles
 from circulant.hw.plan.latency import reblocked
+from circulant.hw.plan.sizes import Sizes
 from circulant.hw.planner import plan
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated

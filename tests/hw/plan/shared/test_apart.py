@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.plans import ValuesPlan, sharings
-from circulant.hw.beats import Sizes
 from circulant.hw.plan.dataflow import latencies
 from circulant.hw.plan.shared.apart import apart_plans
+from circulant.hw.plan.sizes import Sizes
 from circulant.hw.planner import plan
 from tests.hw.golden import blocks
 from tests.hw.plan import test_latency

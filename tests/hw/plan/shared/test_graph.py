@@ -8,7 +8,7 @@ import pytest
 from benchmarks.draw import draw_graph
 from circulant.hw import generate
 from circulant.hw.array.plans import LayerPlan, sharings
-from circulant.hw.beats import Sizes, joined_plans
+from circulant.hw.beats import joined_plans
 from circulant.hw.design import described
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.dataflow import depths
@@ -16,6 +16,7 @@ from circulant.hw.plan.shared import graph
 from circulant.hw.plan.shared.apart import apart_plans
 from circulant.hw.plan.shared.controls import Waits
 from circulant.hw.plan.shared.graph import GraphPlay, exact_plans
+from circulant.hw.plan.sizes import Sizes
 from circulant.hw.planner import plan
 from circulant.hw.resources import figures, period
 from circulant.hw.top import Top
