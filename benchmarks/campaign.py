@@ -1,18 +1,17 @@
-"""A campaign: the trainings of benchmarks/campaign.toml in order of worth, as many at a time as the machine takes.
+"""Trainings of rows of docs/results.md, as many at a time as the machine takes; those of benchmarks/campaign.toml in
+order of worth.
 
 `python -m benchmarks.campaign` needs no more packages than a training does.
 """
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tarfile
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -23,15 +22,13 @@ from benchmarks.records import KEPT
 from circulant.exits import interruptible
 from circulant.sim import child
 
-__all__ = ["Job", "command", "pack", "plan", "run", "side_by_side"]
+__all__ = ["Job", "command", "missing", "plan", "run", "side_by_side", "train"]
 
 GRACE = 60.0
 """Seconds that a training has to leave a checkpoint when the time is up."""
 
 POLL = 0.2
 """Seconds between two looks at the trainings."""
-
-MPS = "nvidia-cuda-mps-control"
 
 
 @dataclass(frozen=True)
@@ -53,13 +50,23 @@ class Job:
 
 
 def plan(file: Path | None = None, below: Path = FOLDER, kept: Path = KEPT) -> list[Job]:
-    """The trainings that are still to do, those of most worth first, and each behind the one that it starts from.
+    """The trainings of a campaign that are still to do, those of most worth first.
+
+    Parameters:
+        file: of the rows; None for benchmarks/campaign.toml.
+    """
+    entries = campaign(file) if file else campaign()
+    return missing([(entry.row, seed, entry.why) for entry in entries for seed in entry.seeds], below, kept)
+
+
+def missing(wanted: Sequence[tuple[Row, int, str]], below: Path = FOLDER, kept: Path = KEPT) -> list[Job]:
+    """The trainings that are still to do, each behind the one that it starts from.
 
     A training is done when its record is kept; one of which only the record is left is trained anew where another one
     starts from its weights.
 
     Parameters:
-        file: of the rows; None for benchmarks/campaign.toml.
+        wanted: rows, seeds, and what each is to find out.
     """
     jobs: dict[tuple[str, str, int], Job] = {}
 
@@ -68,20 +75,16 @@ def plan(file: Path | None = None, below: Path = FOLDER, kept: Path = KEPT) -> l
         if at not in jobs:
             parent = None
             if row.base and not (below / row.experiment / f"{row.base}-s{seed}" / "model.pt").exists():
-                base = next(each for each in known[row.experiment] if each.label == row.base)
+                # A row of a file of the caller's is known by no other.
+                known = chain((each for each, *_ in wanted if each.experiment == row.experiment), rows(row.experiment))
+                base = next(each for each in known if each.label == row.base)
                 parent = add(base, seed, f"{row.label} starts from it")
             jobs[at] = Job(row, seed, parent, why)
         return jobs[at]
 
-    entries = campaign(file) if file else campaign()
-    known = {entry.row.experiment: list(rows(entry.row.experiment)) for entry in entries}
-    for entry in entries:  # Those of a file of the caller's are known by no other.
-        known[entry.row.experiment] = [entry.row, *(row for row in known[entry.row.experiment]
-                                                    if row.label != entry.row.label)]
-    for entry in entries:
-        for seed in entry.seeds:
-            if records.record(entry.row, seed, below, kept) is None:
-                add(entry.row, seed, entry.why)
+    for row, seed, why in wanted:
+        if records.record(row, seed, below, kept) is None:
+            add(row, seed, why)
     return list(jobs.values())
 
 
@@ -151,22 +154,6 @@ def run(jobs: Sequence[Job], *, at_once: int, minutes: float = 0, below: Path = 
     return done, failed
 
 
-def pack(file: Path, done: Sequence[Job], below: Path = FOLDER, kept: Path = KEPT) -> None:
-    """One archive of the records of a campaign, and of the weights of the best training of each experiment."""
-    best: dict[str, tuple[float, Job]] = {}
-    with tarfile.open(file, "w:gz") as archive:
-        for job in done:
-            archive.add(records.place(job.row, job.seed, kept), f"records/{job.row.experiment}/"
-                        f"{job.row.label}-s{job.seed}.json")
-            found = records.record(job.row, job.seed, below, kept) or {}
-            rank = found[found["metric"]]["circulant"] * (1 if found["metric"] == "accuracy" else -1)
-            if job.row.experiment not in best or rank > best[job.row.experiment][0]:
-                best[job.row.experiment] = rank, job
-        for _, job in best.values():
-            archive.add(job.row.folder(job.seed, below) / "model.pt", f"best/{job.row.experiment}/{job.row.label}-s"
-                        f"{job.seed}.pt")
-
-
 def _start(job: Job, below: Path, held: ExitStack) -> "subprocess.Popen[str]":
     log = _log(job, below)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -190,29 +177,7 @@ def _score(job: Job, below: Path, kept: Path) -> str:
     return f"{found['metric'].replace('_', ' ')} {100 * found[found['metric']]['circulant']:.2f} %"
 
 
-@contextmanager
-def _shared_gpu(gpu: bool) -> Iterator[bool]:
-    """CUDA's multi-process service for the trainings of a campaign, where it is there; whether it is."""
-    if not gpu or shutil.which(MPS) is None or "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
-        yield "CUDA_MPS_PIPE_DIRECTORY" in os.environ
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        names = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
-        os.environ.update(names)
-        begun = subprocess.run([MPS, "-d"], capture_output=True).returncode == 0
-        if not begun:
-            for name in names:
-                del os.environ[name]
-        try:
-            yield begun
-        finally:
-            if begun:
-                subprocess.run([MPS], input=b"quit\n", capture_output=True)
-                for name in names:
-                    del os.environ[name]
-
-
-@click.command("campaign", epilog="Example: python -m benchmarks campaign --minutes 25 --write docs/results.md")
+@click.command("campaign", epilog="Example: python -m benchmarks campaign --minutes 25")
 @click.option("--minutes", default=0.0, help="After which trainings leave a checkpoint for the next call.  [default: "
               "none]")
 @click.option("--jobs", type=click.IntRange(1), help="Trainings at a time.  [default: as many as cores, with a GPU one "
@@ -221,36 +186,36 @@ def _shared_gpu(gpu: bool) -> Iterator[bool]:
               help="Of the rows.  [default: benchmarks/campaign.toml]")
 @click.option("--runs", default=FOLDER, type=click.Path(path_type=Path), show_default=True, help="Run folders.")
 @click.option("--kept", default=KEPT, type=click.Path(path_type=Path), show_default=True, help="Records.")
-@click.option("--write", "into", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
-              help="Replace the tables of this document, docs/results.md.")
-@click.option("--pack", "archive", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Archive (.tar.gz) of the records, and of the best weights of each experiment.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, and train nothing.")
-def command(minutes: float, jobs: int | None, file: Path | None, runs: Path, kept: Path, into: Path | None,
-            archive: Path | None, dry_run: bool) -> None:
+def command(minutes: float, jobs: int | None, file: Path | None, runs: Path, kept: Path, dry_run: bool) -> None:
     """Train the rows that are worth most, side by side; goes on where it stopped."""
+    todo = plan(file, runs, kept)
+    for number, job in enumerate(todo if dry_run else (), start=1):
+        click.echo(f"{number:3} {job}{f', behind {job.parent.row.label}' if job.parent else ''}: {job.why}")
+        if job.row not in (before.row for before in todo[:number - 1]):
+            click.echo(f"    {' '.join(job.row.sets)}")
+    if not dry_run:
+        train(todo, jobs, minutes=minutes, below=runs, kept=kept)
+
+
+def train(todo: Sequence[Job], jobs: int | None = None, *, minutes: float = 0, below: Path = FOLDER, kept: Path = KEPT
+          ) -> None:
+    """The trainings, told on the terminal.
+
+    Parameters:
+        jobs: trainings at a time; None for `side_by_side`.
+
+    Raises:
+        click.ClickException: when one fails.
+    """
     import torch
 
     gpu = torch.cuda.is_available()
-    todo, at_once = plan(file, runs, kept), jobs or side_by_side(gpu)
+    at_once = jobs or side_by_side(gpu)
     click.echo(f"{len(todo)} trainings, {at_once} at a time on "
                f"{torch.cuda.get_device_name() if gpu else f'{len(os.sched_getaffinity(0))} cores'}")
-    if dry_run:
-        for number, job in enumerate(todo, start=1):
-            click.echo(f"{number:3} {job}{f', behind {job.parent.row.label}' if job.parent else ''}: {job.why}")
-            if job.row not in (before.row for before in todo[:number - 1]):
-                click.echo(f"    {' '.join(job.row.sets)}")
-        return
-    with interruptible(), _shared_gpu(gpu) as shared:
-        if gpu:
-            click.echo(f"CUDA's multi-process service: {'yes' if shared else 'not there'}")
-        done, failed = run(todo, at_once=at_once, minutes=minutes, below=runs, kept=kept, note=click.echo)
-    if archive is not None:
-        pack(archive, done, runs, kept)
-    if into is not None:
-        from benchmarks import results  # It needs what reports need, which a machine for training may lack.
-
-        results.write(into, results.collect(runs, kept=kept))
+    with interruptible():
+        done, failed = run(todo, at_once=at_once, minutes=minutes, below=below, kept=kept, note=click.echo)
     click.echo(f"{len(done)} of {len(todo)} trainings are finished")
     if failed:
         raise click.ClickException(f"{', '.join(map(str, failed))} failed; the logs are beside their run folders")

@@ -1,17 +1,13 @@
-"""Twelve designs with random weights: how long each takes to generate, and hashes that tell whether one has changed.
+"""Twelve designs with random weights, and hashes that tell whether one has changed.
 
 A change of the code's form alone leaves every hash as it is: of the network, of the memory images, and of the plan with
 its cycles. That of the Verilog also stays, unless the emitter was changed on purpose.
 """
 import hashlib
 import json
-import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from statistics import median
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -19,7 +15,6 @@ import torch
 from benchmarks.rnn import layer
 from circulant import training
 from circulant.hw import generate
-from circulant.hw.emit import amaranth_patches
 from circulant.sim.document import Document
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
@@ -28,10 +23,7 @@ from circulant.training import assign
 from circulant.training.blocks.constraint import initialise
 from circulant.training.models.models import ModelSettings, build
 
-__all__ = ["DESIGNS", "FIXED", "TIMED", "Shape", "differences", "measure", "network", "of_shape"]
-
-TIMED = ("digits-gru", "lenet5", "lstm-k16")
-"""Designs whose generation is timed by default."""
+__all__ = ["DESIGNS", "FIXED", "Shape", "differences", "measure", "network", "of_shape"]
 
 FIXED = ("network", "images", "plans", "cycles", "multipliers", "memory_bits")
 """Figures that a change of the code's form leaves as they are."""
@@ -97,39 +89,24 @@ def of_shape(name: str, shape: Shape) -> Network:
         return quantize(training.reference(model, data.astype(np.float32), name=name), data)
 
 
-def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3, plain: bool = False,
-            note: Callable[[str], None] = lambda text: None) -> Document:
-    """Hashes of designs, and seconds that each takes to generate.
-
-    ``seconds_generate`` is the median of some repetitions by the clock on the wall, ``seconds_cpu`` the least of them
-    in processor time, child processes included: what to compare on a machine that does other work.
+def measure(names: Sequence[str] = tuple(DESIGNS), *, note: Callable[[str], None] = lambda text: None) -> Document:
+    """Hashes of designs.
 
     Parameters:
-        plain: whether Amaranth elaborates with its own functions alone; see `circulant.hw.emit.amaranth_patches`.
         note: told each design before it is generated.
     """
-    if plain:
-        with patch.object(amaranth_patches, "READ", ""):
-            return measure(names, repeats=repeats, note=note)
     rows: dict[str, dict[str, Any]] = {}
     for name in names:
         note(name)
-        made, seconds, cpu = network(name), [], []
-        for _ in range(repeats):
-            start, before = time.perf_counter(), sum(os.times()[:4])
-            design = generate(made, **DESIGNS[name].options, objective="throughput")
-            seconds.append(time.perf_counter() - start)
-            cpu.append(sum(os.times()[:4]) - before)
-        rows[name] = {"seconds_generate": round(median(seconds), 3), "seconds_cpu": round(min(cpu), 3),
-                      "network": made.hash,
-                      "images": _hash(design.images), "plans": _hash([_plan(plan) for plan in design.plans]),
+        made = network(name)
+        design = generate(made, **DESIGNS[name].options, objective="throughput")
+        rows[name] = {"network": made.hash, "images": _hash(design.images),
+                      "plans": _hash([_plan(plan) for plan in design.plans]),
                       "cycles": [entry["cycles"] for entry in design.manifest["layers"]],
                       "multipliers": design.multipliers, "memory_bits": design.memory_bits,
                       "verilog": _hash(design.verilog), "verilog_lines": design.verilog.count("\n")}
-    table = {name: f"{row['seconds_generate']:.2f} s (CPU {row['seconds_cpu']:.2f} s), "
-                   f"{row['verilog_lines']:,} lines, cycles {row['cycles']}, "
-                   f"network {row['network'][:8]}, images {row['images'][:8]}, plans {row['plans'][:8]}, "
-                   f"Verilog {row['verilog'][:8]}" for name, row in rows.items()}
+    table = {name: ", ".join(f"{figure} {str(value)[:20]}" for figure, value in row.items())
+             for name, row in rows.items()}
     return {"benchmark": "generation", "table": table, "designs": rows}
 
 

@@ -8,24 +8,17 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-import numpy as np
-from scipy.optimize import nnls
-
-from benchmarks import designs as shapes
-from benchmarks.logic import FITTED, LOGIC, Measured, designs, fitted, image, read
-from benchmarks.synthesis import Counts, Point, counts, foretold, network, occupied
+from benchmarks.logic import LOGIC, Measured, designs, read
+from benchmarks.synthesis import foretold, occupied
 from circulant.boards.placement import place
-from circulant.hw import Design, generate
+from circulant.hw import Design
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.stream.pipeline import LEVELS
-from circulant.sim.refusal import Refusal
 
-__all__ = ["fit", "measure"]
+__all__ = ["measure"]
 
 FAMILY, DEVICE = "ecp5", "LFE5U-85F"
 """Whose clocks are routed."""
@@ -34,12 +27,6 @@ MHZ = FAMILIES[FAMILY].mhz(LEVELS)
 
 ROUTED = (1, 2, 5, 6, 7, 8, 9, "images 0", "images 1", "images 3")
 """Keys of the designs that are routed, see `benchmarks.logic.designs`; all have `LEVELS` levels of logic."""
-
-DRAWN, SHARED, SEED = 24, 20, 7
-"""Layers that are drawn for the fit, and stacks of layers on one array."""
-
-MORE_IMAGES = (2, 6, 7, 8, 9, 10, 11, 12)
-"""Seeds of networks over images for the fit."""
 
 NAMES = ("dsps", "block_rams", "luts", "flip_flops")
 
@@ -128,61 +115,3 @@ def _table(rows: list[Estimated], errors: Mapping[str, Mapping[str, Mapping[str,
     if clocks:
         found = _spread(clocks)
         yield "errors, clock", f"{found['rms']:.1%} rms, {found['worst']:+.1%} worst, of {len(clocks)} designs"
-
-
-def fit(note: Callable[[str], None] = lambda text: None) -> dict[str, float]:
-    """The factors of `circulant.hw.foreseen.REGISTERS`, from designs that are generated here and those that the factors
-    of families are fitted to: non-negative least squares of relative errors."""
-    rows: list[Counts] = list({str(row.get("design") or row.get("candidate")): row
-                               for family in FITTED for row, _ in fitted(family)}.values())
-    for title, make in _training():
-        note(title)
-        with suppress(Refusal):  # It has no hardware with so few multipliers.
-            rows.append(counts(make()))
-    registers = np.array([row["resources"]["logic"]["registers"] for row in rows], float)
-    names = list(dict.fromkeys(name for row in rows for name in row["quantities"] if name != "memories"))
-    table = np.array([[row["quantities"].get(name, 0.0) for name in names] for row in rows])
-    found = nnls(table / registers[:, None], np.ones(len(rows)))[0]
-    return {name: round(float(factor), 3) for name, factor in zip(names, found, strict=True) if factor > 5e-4}
-
-
-def _training() -> Iterator[tuple[str, Callable[[], Design]]]:
-    for point in (*_drawn(), *_shared()):
-        yield point.title, partial(_layer, point)
-    for name in ("digits-gru", "fsdd-lstm", "lenet5", "crnn", "resnet8"):
-        yield name, partial(_shape, name)
-    for seed in MORE_IMAGES:
-        yield f"images {seed}", partial(image, seed)
-
-
-def _layer(point: Point) -> Design:
-    return generate(network(point), multipliers=point.multipliers, streams=point.streams,
-                    levels=point.levels, objective=point.objective)
-
-
-def _shape(name: str) -> Design:
-    return generate(shapes.network(name), **shapes.DESIGNS[name].options, objective="throughput")
-
-
-def _drawn() -> Iterator[Point]:
-    """Layers of every kind, of drawn sizes, widths, multipliers, streams and levels."""
-    rng = np.random.default_rng(SEED)
-    for n in range(DRAWN):
-        cell, block = ("linear", "gru", "lstm", "gru before")[n % 4], int(rng.choice([1, 2, 4, 8, 16]))
-        inputs, outputs = int(rng.integers(6, 64)), int(rng.integers(8, 72))
-        weights, activations = [(8, 12), (12, 16), (8, 8), (16, 16)][int(rng.integers(4))]
-        levels, multipliers = int(rng.choice([4, 4, 6, 9, 12])), int(rng.integers(12, 100))
-        yield Point(cell, inputs, outputs, block, multipliers, weight_bits=weights, activation_bits=activations,
-                    levels=levels, streams=int(rng.choice([1, 1, 2])) if cell != "linear" else 1)
-
-
-def _shared() -> Iterator[Point]:
-    """Stacks of one to three layers, of which each has one array."""
-    rng = np.random.default_rng(SEED + 1)
-    for n in range(SHARED):
-        cell = ("gru", "lstm", "linear", "gru before")[n % 4]
-        weights, activations = [(8, 12), (12, 16), (8, 8), (16, 16)][int(rng.integers(4))]
-        yield Point(cell, int(rng.integers(6, 48)), 8 * int(rng.integers(2, 6)), int(rng.choice([2, 4, 8, 16])),
-                    int(rng.integers(24, 110)), weight_bits=weights, activation_bits=activations,
-                    levels=int(rng.choice([4, 4, 6, 9])), layers=1 + n // 4 % 3,
-                    objective=("latency", "area")[int(rng.integers(2))])

@@ -1,21 +1,17 @@
 """The tables of docs/results.md, collected from run folders and kept records, so that no figure is typed by hand.
 
-`python -m benchmarks results --train` trains every row that is missing, one after another, and goes on where it was
-stopped; without it, what is there is collected.
+`python -m benchmarks results --train` trains every row that is missing (`benchmarks.campaign`), and goes on where it
+was stopped; without it, what is there is collected.
 """
 import csv
 import io
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import click
-
-from benchmarks import marks, records
+from benchmarks import campaign, marks, records
 from benchmarks.experiments import EXPERIMENTS, FOLDER, TITLES, Row, rows
 from benchmarks.records import KEPT
 from circulant.report.report import compression
@@ -34,26 +30,13 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 def train(experiments: Iterable[str] = EXPERIMENTS, seeds: Iterable[int] = (0, 1, 2), below: Path = FOLDER,
           kept: Path = KEPT) -> None:
-    """Train what is missing, seed by seed; an interrupted training goes on.
-
-    A dense baseline of which only the record is kept is trained anew when another row has to start from its weights.
+    """Train what is missing, seed by seed, and keep the records.
 
     Raises:
         click.ClickException: when a training fails.
     """
-    names = tuple(experiments)
-    for seed in seeds:
-        wanted = [row for name in names for row in rows(name) if records.record(row, seed, below, kept) is None]
-        bases = {(row.experiment, row.base) for row in wanted}
-        for row in (row for name in names for row in rows(name)):
-            folder = row.folder(seed, below)
-            lacking = (row.experiment, row.label) in bases and not (folder / "model.pt").exists()
-            if row not in wanted and not lacking:
-                continue
-            resume = ["--resume"] if (folder / "checkpoint" / "training.pt").exists() else []
-            code = subprocess.run([sys.executable, "-m", "circulant", *row.arguments(seed, below), *resume]).returncode
-            if code:
-                raise click.ClickException(f"{folder} could not be trained; its message stands above")
+    wanted = [(row, seed, "") for seed in seeds for name in experiments for row in rows(name)]
+    campaign.train(campaign.missing(wanted, below, kept), below=below, kept=kept)
 
 
 def collect(below: Path = FOLDER, experiments: Iterable[str] = EXPERIMENTS, kept: Path = KEPT) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """A design foreseen from its plan alone: products, memories and what its logic follows from, in milliseconds.
 
 To elaborate a design takes seconds. Products and memories are exact here (`circulant.hw.resources`). Bits of registers
-are a sum over quantities of the plan, with factors that were fitted to the counts of generated designs (``python -m
-benchmarks estimate --fit``); `circulant.hw.plan.families` makes look-up tables and flip-flops of them and of the
-quantities. The errors of both together against Yosys are in docs/measured/estimate.json.
+are a sum over quantities of the plan, with factors that were fitted to the counts of generated designs (``fit`` of
+``benchmarks/estimate.py``, commit ``0d9408f7``); `circulant.hw.plan.families` makes look-up tables and flip-flops of
+them and of the quantities. The errors of both together against Yosys are in docs/measured/estimate.json.
 """
 from collections import Counter, defaultdict
 from collections.abc import Mapping

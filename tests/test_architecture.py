@@ -302,14 +302,14 @@ LINES = {
     "sim": 18_080,
     "hw": 27_950,
     "boards": 6_515,
-    "benchmarks": 7_886,
+    "benchmarks": 7_638,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_860,
+    "tests": 56_840,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 
-WORDS = {"docs": 61_020, "readme": 900, "changelog": 1_060}
+WORDS = {"docs": 61_000, "readme": 900, "changelog": 1_060}
 """Words of Markdown at the most; the README is a first screen, and `git log` is the longer changelog."""
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from benchmarks import designs, fuzz, mutation, size, soak, users, verification
+from benchmarks import designs, fuzz, mutation, proofs, size, soak, users
 from benchmarks.commands.group import as_json, main, note, show
 from benchmarks.formal import shapes
 
@@ -69,21 +69,12 @@ def _soak(path: str | None, names: tuple[str, ...], **options: Any) -> None:
         raise SystemExit(1)
 
 
-@main.command("verification", epilog="Example: python -m benchmarks verification --json -")
-@click.option("--networks", "drawn", default=60, show_default=True, help="Random networks.")
-@click.option("--hardware", default=6, show_default=True, help="Of them, as Verilog in both simulators.")
-@click.option("--files", default=200, show_default=True, help="Damaged files.")
-@click.option("--mutants", default=300, show_default=True, help="Of each design; 0 for none.")
-@click.option("--design", "designs", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
-              show_default=True, help="With mutants; may be repeated.")
-@click.option("--words", "soaked", default=1_000_000, show_default=True, help="Of designs under stalls and resets.")
+@main.command("proofs", epilog="Example: python -m benchmarks proofs --json -")
 @as_json
-def _verification(path: str | None, **options: Any) -> None:
-    """Random networks, damaged files, mutants, words compared and proofs, in one record."""
-    figures = verification.measure(**options, note=note)
-    show(figures, path)
-    if figures["fuzz"]["failed"] or figures["hostile"]["tracebacks"] or figures["mismatches"]:
-        raise SystemExit(1)
+def _proofs(path: str | None) -> None:
+    """Proofs of stream units in each shape, and of memories that are written within their words; goes on where it
+    stopped."""
+    show(proofs.measure(note), path)
 
 
 @main.command("size", epilog="Example: python -m benchmarks size --json -")

@@ -15,13 +15,9 @@ from circulant.boards.asic.cells.catalogue import known
               "the time.")
 @click.option("--kept", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="Take the clocks of these earlier figures for what is not routed again.")
-@click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/foreseen.py, and print them.")
 @as_json
-def _estimate(path: str | None, routes: bool, kept: Path | None, fits: bool) -> None:
+def _estimate(path: str | None, routes: bool, kept: Path | None) -> None:
     """Estimates against what Yosys found (docs/measured/logic.json) and what nextpnr reaches."""
-    if fits:
-        click.echo(json.dumps(estimate.fit(note), indent=1))
-        return
     show(estimate.measure(routes=routes, kept=kept, note=note), path)
 
 

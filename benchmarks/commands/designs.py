@@ -13,17 +13,14 @@ from benchmarks.resume import CHIPS
 
 
 @main.command("generation", epilog="Example: python -m benchmarks generation --design lstm-k8 --json -")
-@click.option("--design", "names", multiple=True, type=click.Choice([*designs.DESIGNS, "all"]),
-              help=f"May be repeated.  [default: {', '.join(designs.TIMED)}]")
-@click.option("--repeats", default=3, show_default=True, help="The median of so many is the time.")
-@click.option("--plain", is_flag=True, help="With Amaranth's own functions alone, to see what ours save.")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(designs.DESIGNS)),
+              default=tuple(designs.DESIGNS), show_default=True, help="May be repeated.")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="The JSON of another checkout: exit 1 where a network, an image, a plan or cycles are others.")
 @as_json
-def _generation(path: str | None, names: tuple[str, ...], against: Path | None, **options: Any) -> None:
-    """Seconds to generate some designs, and hashes that tell whether a design has changed."""
-    chosen = tuple(designs.DESIGNS) if "all" in names else names or designs.TIMED
-    figures = designs.measure(chosen, **options, note=note)
+def _generation(path: str | None, names: tuple[str, ...], against: Path | None) -> None:
+    """Hashes that tell whether a design has changed."""
+    figures = designs.measure(names, note=note)
     show(figures, path)
     if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
         click.echo("\n".join(["Designs that differ:", *changed]), err=True)
@@ -81,7 +78,7 @@ def _stacks(path: str | None, chart: bool, **options: Any) -> None:
 @main.command("cost", epilog="Example: python -m benchmarks cost --json -")
 @as_json
 def _cost(path: str | None) -> None:
-    """Seconds to plan and generate, flip-flops of a product, instructions of the C beside a dense loop's."""
+    """Instructions of the generated C beside a dense loop's, and time of an image beside onnxruntime."""
     found = cost.measure(note)
     show(asdict(found), path, "cost", cost.table(found))
 

@@ -2,7 +2,6 @@
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -87,7 +86,7 @@ def test_what_is_kept_is_done_and_a_parent_without_weights_is_trained_again(plac
 
 
 @pytest.mark.soak
-def test_trainings_run_side_by_side_and_their_records_are_kept_and_packed(places, tmp_path):
+def test_trainings_run_side_by_side_and_their_records_are_kept(places):
     _, runs, kept = places
     said: list[str] = []
     jobs = campaign.plan(*places)
@@ -96,11 +95,6 @@ def test_trainings_run_side_by_side_and_their_records_are_kept_and_packed(places
     assert [line.partition(": ")[2] for line in said[:2]] == ["begins", "begins"], "both parents begin at once"
     assert [line for line in said if "accuracy" in line and "k8" in line]
     assert campaign.plan(*places) == []
-    campaign.pack(tmp_path / "all.tar.gz", done, runs, kept)
-    with tarfile.open(tmp_path / "all.tar.gz") as archive:
-        names = archive.getnames()
-    assert len([name for name in names if name.startswith("records/fsdd-gru/tiny-")]) == 4
-    assert len([name for name in names if name.startswith("best/fsdd-gru/")]) == 1
 
 
 def test_the_time_is_kept_and_a_later_call_goes_on(places, monkeypatch):
@@ -157,7 +151,7 @@ def test_the_command_prints_its_plan_and_trains_nothing(places):
     file, runs, kept = places
     found = CliRunner().invoke(campaign.command, ["--file", str(file), "--runs", str(runs), "--kept", str(kept),
                                                   "--jobs", "3", "--dry-run"], catch_exceptions=False)
-    assert found.output.startswith("4 trainings, 3 at a time on ")
+    assert found.output.count("tiny-") >= 4 and found.output.startswith("  1 fsdd-gru tiny-start, seed 1: ")
     assert "  2 fsdd-gru tiny-k8, seed 1, behind tiny-start: worth most\n" in found.output
     assert found.output.count("compression.block_size=8") == 1, "the settings of a row are said once"
     assert not runs.exists() and not kept.exists()

@@ -1,7 +1,6 @@
 """Records of trainings: those of run folders, those that the repository keeps, and which of them still count."""
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 
@@ -85,9 +84,7 @@ def test_what_is_kept_is_not_trained_again_but_for_weights_to_start_from(tmp_pat
     for label in finished:
         trained(label, tmp_path / "gone")
     results.keep(tmp_path / "gone", ["fsdd-gru"], tmp_path / "kept")
-    calls = []
-    monkeypatch.setattr(results.subprocess, "run",
-                        lambda command: calls.append(command) or SimpleNamespace(returncode=0))
+    todo = []
+    monkeypatch.setattr(results.campaign, "train", lambda jobs, **options: todo.extend(jobs))
     results.train(["fsdd-gru"], [0], tmp_path / "runs", tmp_path / "kept")
-    folders = [command[command.index("--out") + 1].rpartition("/")[2] for command in calls]
-    assert folders == [f"{label}-s0" for label in expected]
+    assert [job.row.label for job in todo] == expected

@@ -1,12 +1,11 @@
-"""Evidence of right circuits in one record: random networks, damaged files, mutants, words compared, and proofs."""
+"""Proofs of the stream units in every shape of the designs, and of the memories of designs, in one record."""
 import hashlib
 import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from benchmarks import fuzz, mutation, soak
+from benchmarks import mutation
 from benchmarks.designs import DESIGNS, network
 from benchmarks.formal import shapes
 from benchmarks.formal.addresses import LOADED, written
@@ -14,11 +13,12 @@ from benchmarks.formal.check import Proof, prove
 from benchmarks.resume import PROOFS, Record
 from circulant.hw import generate
 from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.document import Document
 
-__all__ = ["measure", "proofs"]
+__all__ = ["measure"]
 
 
-def proofs(note: Callable[[str], None] = lambda text: None, *, seconds: float = 60.0) -> dict[str, str | int]:
+def measure(note: Callable[[str], None] = lambda text: None, *, seconds: float = 60.0) -> Document:
     """By stream unit and shape how it was proved: "induction" where every state that can be reached holds its
     properties, under every input, else the cycles from the start that were looked at. Small ones are proved once more
     by a program of our own, which visits each state. Behind them the memories of the designs that mutants are planted
@@ -45,7 +45,8 @@ def proofs(note: Callable[[str], None] = lambda text: None, *, seconds: float = 
         assert proved.broken is None, f"{name}: {proved.broken}"
         found[name] = proved.depth
         note(f"{name}: {proved.depth}")
-    return found
+    table = {"proofs": f"{len(found)} units and shapes, {list(found.values()).count('induction')} by induction"}
+    return {"benchmark": "proofs", "table": table, "proofs": found}
 
 
 def _addresses(name: str, record: Record[dict[str, bool]], note: Callable[[str], None]) -> dict[str, str | int]:
@@ -59,35 +60,3 @@ def _addresses(name: str, record: Record[dict[str, bool]], note: Callable[[str],
         key = hashlib.sha256(f"addresses {LOADED} {text}".encode()).hexdigest()
         found = record.get(key, lambda: dict(written(manifest, note=note)))
     return {f"addresses of {name}: {memory}": "induction" if proved else 0 for memory, proved in found.items()}
-
-
-def measure(*, drawn: int, hardware: int, files: int, mutants: int, designs: tuple[str, ...],
-            soaked: int = 0, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
-    """Figures of everything, and a table.
-
-    Parameters:
-        drawn, hardware, files: random networks, how many of them become Verilog, and damaged files: see `fuzz.measure`.
-        mutants: of each of ``designs``.
-        soaked: words of shipped designs under random stalls and resets, see `soak.measure`; 0 for none.
-        note: told what is done.
-    """
-    random = fuzz.measure(networks=drawn, hardware=hardware, files=files, note=note)
-    proved = proofs(note)
-    planted = mutation.measure(designs, count=mutants, note=note)["designs"] if mutants else {}
-    played = soak.measure(words=soaked, note=note) if soaked else {"words": 0, "mismatches": 0}
-    table = {
-        "random networks": f"{random['networks']}: {random['exact']} exact, {random['refused']} refused, "
-                           f"{random['failed']} failed",
-        "damaged files": f"{random['files']}: {random['hostile']['refused']} refused, "
-                         f"{random['tracebacks']} tracebacks",
-        **{f"mutants of {name}": f"{row['planted']}: {row['caught']} caught, {row['equivalent']} equivalent"
-           for name, row in planted.items()},
-        "words under Verilator": f"{played['words']:,}, {played['mismatches']} mismatches",
-        "proofs": f"{len(proved)} units and shapes, {list(proved.values()).count('induction')} by induction"}
-    return {"benchmark": "verification", "table": table,
-            "fuzz": {name: random[name] for name in ("networks", "exact", "refused", "failed")},
-            "hostile": {"files": random["files"], "refused": random["hostile"]["refused"],
-                        "tracebacks": random["tracebacks"]},
-            "mutation": {name: {key: row[key] for key in ("planted", "caught", "equivalent")}
-                         for name, row in planted.items()},
-            "words": played["words"], "mismatches": played["mismatches"], "proofs": proved}
