@@ -12,15 +12,15 @@ from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
 from circulant.extras import extras
 from circulant.run.sizing import budget, family, levels
-from circulant.run.untrained import untrained
+from circulant.run.untrained import sized, untrained
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
-from circulant.training.settings import CompressionSettings
 
-__all__ = ["SIZES", "Bounds", "Cost", "bounds", "sized"]
+__all__ = ["SIZES", "Bounds", "Cost", "bounds"]
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Block sizes that are considered."""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -52,11 +52,6 @@ class Bounds:
     high: int
     costs: tuple[Cost, ...]
     why: tuple[str, str]
-
-
-def sized(experiment: Experiment, block_size: int | dict[str, int]) -> Experiment:
-    """The experiment with other block sizes."""
-    return replace(experiment, compression=CompressionSettings(block_size))
 
 
 def bounds(experiment: Experiment, *, memory_bits: int = 0, cycles: float = math.inf, deadline: float = math.inf,

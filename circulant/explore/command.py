@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from circulant.sim.files.writing import atomic_text
 from circulant.sim.metrics import shown
 from circulant.sim.refusal import Refusal
 from circulant.sweep.rows import Row
+from circulant.sweep.run import run
 
 __all__ = ["explore"]
 
@@ -96,20 +98,21 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
     deadline = time.monotonic() + 3600 * limits["hours"] if limits["hours"] else math.inf
     try:
         with Bars(Console(stderr=True)) as bars:
+            evaluate = partial(run, jobs=where, show=bars)
             prepared = _prepared(given, part, bars)
             cycles = _cycles(prepared, limits["latency_us"], limits["mhz"])
             found = bounds(prepared, memory_bits=limits["memory_bits"] or 0, cycles=cycles, deadline=deadline)
             models = phase_one(prepared, found, limits["lost"], deadline=deadline, share=_share(deadline, 1 / 2),
-                               widths=limits["widths"], jobs=where, show=bars)
+                               widths=limits["widths"], evaluate=evaluate)
             within = Limits(limits["lost"], cycles, limits["memory_bits"] or math.inf)
-            designs = phase_two(models, within, deadline=deadline, share=_share(deadline, 1 / 3), jobs=where, show=bars)
-            repeated = repeat(designs, limits["seeds"], jobs=where, show=bars, deadline=_share(deadline, 1 / 2))
+            designs = phase_two(models, within, deadline=deadline, share=_share(deadline, 1 / 3), evaluate=evaluate)
+            repeated = repeat(designs, limits["seeds"], deadline=_share(deadline, 1 / 2), evaluate=evaluate)
             fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
             if time.monotonic() < deadline:
                 at = designs.points[designs.chosen].experiment
                 row = designs.rows[designs.chosen]
-                fair = compare(at, row, samples=at.data.held_out, others=others(row, repeated), jobs=where, show=bars,
-                               deadline=deadline)
+                fair = compare(at, row, samples=at.data.held_out, others=others(row, repeated), deadline=deadline,
+                               evaluate=evaluate)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
     body = _written(given, out, found, models=models, designs=designs, fair=fair, repeated=repeated)

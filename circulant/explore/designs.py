@@ -4,23 +4,22 @@ All combinations are evaluated by the golden model on held-out samples and by th
 those of phase I.
 """
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from circulant.boards.device import device
 from circulant.experiment import Experiment
 from circulant.explore.causes import ended, hopeless, reasons
 from circulant.explore.models import Models, points_lost
-from circulant.progress import Show, silent
 from circulant.sim.refusal import Refusal
 from circulant.sweep.goal import FIGURES, loss
 from circulant.sweep.pareto import front
 from circulant.sweep.point import Point, plain
 from circulant.sweep.rows import Row
-from circulant.sweep.run import Jobs, run
+from circulant.sweep.run import Evaluate, run
 from circulant.sweep.work import OVER
 
-__all__ = ["UNIFORM", "WEIGHTS", "Designs", "Evaluate", "Limits", "phase_two"]
+__all__ = ["UNIFORM", "WEIGHTS", "Designs", "Limits", "phase_two"]
 
 WEIGHTS = (4, 5, 6, 8, 10, 12)
 ACTIVATIONS = (8, 10, 12, 14, 16)
@@ -33,11 +32,8 @@ UNIFORM = (8, 12, 16)
 COSTS = ("cycles_per_step", "multipliers", "weight_memory_bits")
 """Costs of a design, the most important first."""
 
-
 TRIES = 6
 """Designs that are tried, at the most, to find one that can be generated and does not crowd the device."""
-
-Evaluate = Callable[[Sequence[Point], str], list[Row]]
 
 
 @dataclass(frozen=True)
@@ -86,8 +82,8 @@ class Designs:
     failed: str = ""
 
 
-def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = silent,
-              deadline: float = math.inf, share: float = math.inf, evaluate: Evaluate | None = None) -> Designs:
+def phase_two(models: Models, limits: Limits, *, deadline: float = math.inf, share: float = math.inf,
+              evaluate: Evaluate = run) -> Designs:
     """The best design of the models that keep the accuracy.
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
@@ -98,18 +94,14 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     Parameters:
         deadline: of `time.monotonic`, after which no design is evaluated or generated.
         share: likewise, after which none is evaluated, if it is earlier.
-        evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
 
     Raises:
         Refusal: when no design is within the limits, with the nearest one; when there is no time for any.
         Refusal, ToolError: when none of those that are tried can be generated.
     """
-    deadlines = {"plan": min(deadline, share), "verilog": deadline}
-    evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show,
-                                                        deadline=deadlines[measure]))
     points = list(_points(models))
     rows = [row if row["reason"] else row | {"broken": limits.broken(row, models)}
-            for row in evaluate(points, "plan")]
+            for row in evaluate(points, deadline=min(deadline, share))]
     legal = [at for at, row in enumerate(rows) if not row["reason"] and not row["broken"]]
     if not legal:
         raise Refusal(_late(rows) or _none(rows))
@@ -120,7 +112,7 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _figures(rows[at])))
     tried: dict[int, Row] = {}
     for at in ranked[:TRIES]:
-        tried[at], = evaluate([points[at]], "verilog")
+        tried[at], = evaluate([points[at]], measure="verilog", deadline=deadline)
         if hopeless([*tried.values()]) or not (tried[at]["reason"] or _crowded(tried[at], points[at])):
             break
     made = [at for at in tried if not tried[at]["reason"]]

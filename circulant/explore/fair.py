@@ -5,17 +5,16 @@ have equal multiplications, or equal weight bits, equally many epochs, and the s
 """
 import math
 import statistics
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from circulant.experiment import Experiment
-from circulant.explore.bounds import sized
 from circulant.explore.causes import reasons
 from circulant.explore.seeds import in_turn
 from circulant.explore.units import given, multiplications, resized, units
-from circulant.progress import Show, silent
 from circulant.report.seeds import few, spread
-from circulant.run.untrained import untrained
+from circulant.run.untrained import sized, untrained
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import PARTS, words
 from circulant.sim.quantize.bitwidth_cost import weight_count
@@ -23,7 +22,7 @@ from circulant.sweep.goal import loss
 from circulant.sweep.pareto import mean
 from circulant.sweep.point import Point
 from circulant.sweep.rows import Row
-from circulant.sweep.run import Jobs, run
+from circulant.sweep.run import Evaluate, run
 
 __all__ = ["BITS", "Comparison", "compare"]
 
@@ -51,9 +50,8 @@ class Comparison:
     wrong: bool = False
 
 
-def compare(chosen: Experiment, row: Row, *, samples: int, others: Sequence[Row] = (), jobs: Jobs = 1,
-            show: Show = silent, deadline: float = math.inf, evaluate: Callable[[list[Point]], list[Row]] | None = None,
-            network_of: Callable[[Experiment], Network] = untrained) -> Comparison:
+def compare(chosen: Experiment, row: Row, *, samples: int, others: Sequence[Row] = (), deadline: float = math.inf,
+            evaluate: Evaluate = run, network_of: Callable[[Experiment], Network] = untrained) -> Comparison:
     """Train and evaluate dense networks that cost what the chosen design costs.
 
     Parameters:
@@ -61,7 +59,6 @@ def compare(chosen: Experiment, row: Row, *, samples: int, others: Sequence[Row]
         samples: on which scores were measured.
         others: rows of the chosen design from other seeds; dense networks are trained from as many.
         deadline: as for `circulant.sweep.run.run`.
-        evaluate: the rows of points; the default is `circulant.sweep.run.run`.
         network_of: makes the untrained network of an experiment.
     """
     key = units(chosen)
@@ -74,11 +71,9 @@ def compare(chosen: Experiment, row: Row, *, samples: int, others: Sequence[Row]
     for equal in EQUAL:
         for bits in BITS:
             allowed = row["multiplications"] if equal == "multiplications" else row["weight_memory_bits"] // bits
-            count = _most(chosen, key, equal, allowed, network_of)
-            if count:
+            if count := _most(chosen, key, equal, allowed, network_of):
                 points.append(Point(f"{chosen.name}, dense", _dense(chosen, key, count, bits)))
                 about.append(Row(equal=equal, units=count, said=f"dense, {count} {key}, {bits} bits"))
-    evaluate = evaluate or (lambda points: run(points, jobs=jobs, show=show, deadline=deadline))
     seeds = [chosen.training.seed, *(int(each["seed"]) for each in others)]
     found = in_turn([[_seeded(point, seed) for point in points] for seed in seeds], evaluate, deadline)
     rows = [_averaged(found[at::len(points)]) | its for at, its in enumerate(about)]
@@ -109,17 +104,9 @@ def _dense(chosen: Experiment, key: str, count: int, bits: int) -> Experiment:
 
 def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Callable[[Experiment], Network]) -> int:
     """The greatest number of units that keeps a cost; 0 where a single one exceeds it."""
-    def kept(count: int) -> bool:
-        network = network_of(_dense(chosen, key, count, 8))
-        if equal == "multiplications":
-            return multiplications(network) <= allowed
-        return weight_count(network) <= allowed
-
-    low, high = 0, max(2, given(chosen, key) or 64)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if kept(middle) else (low, middle)
-    return low
+    cost = multiplications if equal == "multiplications" else weight_count
+    return bisect_right(range(1, max(2, given(chosen, key) or 64)), allowed,
+                        key=lambda count: cost(network_of(_dense(chosen, key, count, 8))))
 
 
 def _judged(chosen: Row, seeds: Sequence[Row], rows: list[Row], samples: int) -> tuple[tuple[str, ...], bool]:

@@ -10,22 +10,21 @@
 """
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from circulant.experiment import Experiment
-from circulant.explore.bounds import SIZES, Bounds, sized
+from circulant.explore.bounds import SIZES, Bounds
 from circulant.explore.causes import ended, hopeless
 from circulant.explore.units import given, multiplications, resized, units
 from circulant.extras import TRAINING, extras
-from circulant.progress import Show, silent
-from circulant.run.untrained import untrained
+from circulant.run.untrained import sized, untrained
 from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep.point import Point, plain
 from circulant.sweep.rows import Row
-from circulant.sweep.run import Jobs, run
+from circulant.sweep.run import Evaluate, run
 from circulant.sweep.work import OVER
 
 __all__ = ["WIDTHS", "Decision", "Models", "phase_one", "points_lost"]
@@ -35,9 +34,6 @@ WIDTHS = 5
 
 START = 8
 """The block size to start with where smaller ones fit, too: that of the papers."""
-
-Trainer = Callable[[Point], Row]
-"""The row of a point, trained: ``dense``, ``circulant``, ``metric``, ``higher_is_better`` and ``reason``."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +87,7 @@ def points_lost(score: float, dense: float, *, higher_is_better: bool) -> float:
 
 
 def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadline: float = math.inf,
-              share: float = math.inf, widths: bool = False, jobs: Jobs = 1, show: Show = silent,
-              train: Trainer | None = None) -> Models:
+              share: float = math.inf, widths: bool = False, evaluate: Evaluate = run) -> Models:
     """The model with the largest blocks that keeps the accuracy, by the rules above.
 
     Parameters:
@@ -100,14 +95,13 @@ def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadlin
         deadline: of `time.monotonic`; no training begins after it, and the one at work ends with its epoch.
         share: a deadline before that one, from the first model on that keeps the accuracy.
         widths: whether the number of units is chosen, too.
-        train: the default trains by `circulant.sweep.run.run`, whose trainings are kept and shared.
+        evaluate: trains, and need give ``dense``, ``circulant``, ``metric``, ``higher_is_better`` and ``reason``.
 
     Raises:
         Refusal: when the smallest block size that fits loses more, or the deadline comes before a model is kept.
         Refusal, ToolError: when trainings fail again and again.
     """
-    search = _PhaseOne(allowed, deadline, share, train or (
-        lambda point: run([point], jobs=jobs, show=show, deadline=search.deadline)[0]))
+    search = _PhaseOne(allowed, deadline, share, evaluate)
     chosen = search.double(experiment, limits)
     for step in (search.coarsen, search.exchange, *((search.widen,) if widths else ())):
         chosen = step(chosen)
@@ -117,8 +111,8 @@ def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadlin
 class _PhaseOne:
     """The decisions so far."""
 
-    def __init__(self, allowed: float, deadline: float, share: float, train: Trainer) -> None:
-        self._allowed, self._deadlines, self._train = allowed, (deadline, share), train
+    def __init__(self, allowed: float, deadline: float, share: float, evaluate: Evaluate) -> None:
+        self._allowed, self._deadlines, self._evaluate = allowed, (deadline, share), evaluate
         self._decisions: list[Decision] = []
         self._kept: list[Experiment] = []
         self._left: list[Experiment] = []
@@ -202,7 +196,7 @@ class _PhaseOne:
         if self._decisions and time.monotonic() > self.deadline:
             self._ended = f"the time was over before rule {step}"
             return False
-        row = self._train(Point(experiment.name, experiment))
+        row, = self._evaluate([Point(experiment.name, experiment)], deadline=self.deadline)
         self._rows.append(row)
         score = row.get("circulant")
         if score is None:

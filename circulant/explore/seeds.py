@@ -1,42 +1,36 @@
 """The spread of seeds: the chosen model and the uniform one, trained again from other random numbers."""
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from circulant.experiment import Experiment
 from circulant.explore.causes import reasons
-from circulant.explore.designs import UNIFORM, WEIGHTS, Designs, Evaluate
-from circulant.progress import Show, silent
+from circulant.explore.designs import UNIFORM, WEIGHTS, Designs
 from circulant.report.seeds import few, spread
 from circulant.sweep.point import Point
 from circulant.sweep.rows import Row
-from circulant.sweep.run import Jobs, run
+from circulant.sweep.run import Evaluate, run
 
 __all__ = ["in_turn", "others", "repeat", "said"]
 
 
-def repeat(designs: Designs, count: int, *, jobs: Jobs = 1, show: Show = silent, deadline: float = math.inf,
-           evaluate: Evaluate | None = None) -> tuple[Row, ...]:
+def repeat(designs: Designs, count: int, *, deadline: float = math.inf, evaluate: Evaluate = run) -> tuple[Row, ...]:
     """The rows of the chosen and the uniform model at all bits of weights, with all multipliers, of each further seed.
 
     Parameters:
         count: seeds in all, that of the exploration among them.
         deadline: as for `circulant.sweep.run.run`.
-        evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
     """
-    evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show,
-                                                             deadline=deadline))
     models = [designs.points[at].experiment for at in dict.fromkeys((designs.chosen, designs.uniform))
               if at is not None]
-    return tuple(in_turn([[*_points(models, further)] for further in range(1, count)],
-                         lambda points: evaluate(points, "plan"), deadline))
+    return tuple(in_turn([[*_points(models, further)] for further in range(1, count)], evaluate, deadline))
 
 
-def in_turn(seeds: Sequence[list[Point]], evaluate: Callable[[list[Point]], list[Row]], deadline: float) -> list[Row]:
+def in_turn(seeds: Sequence[list[Point]], evaluate: Evaluate, deadline: float) -> list[Row]:
     """The rows of the points of several seeds; where there is a deadline each seed's before the next one is trained, so
     that it is whole if the time ends."""
     batches = seeds if deadline < math.inf else [[point for each in seeds for point in each]]
-    return [row for batch in batches if batch for row in evaluate(batch)]
+    return [row for batch in batches if batch for row in evaluate(batch, deadline=deadline)]
 
 
 def _points(models: Sequence[Experiment], further: int) -> Iterator[Point]:

@@ -1,4 +1,5 @@
 """The network of an experiment before it is trained: costs follow from shapes, so that they are the trained one's."""
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.stages import Stage
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import within
+from circulant.training.settings import CompressionSettings
 
-__all__ = ["CALIBRATION", "path_costs", "untrained"]
+__all__ = ["CALIBRATION", "path_costs", "sized", "untrained"]
 
 CALIBRATION = 64
 """Training samples that formats of an untrained network are fitted to; its costs hardly depend on them."""
@@ -90,7 +92,7 @@ def path_costs(experiment: Experiment, network_of: Any = untrained) -> dict[str,
     found: dict[str, dict[int, float]] = {module: {} for module in fits if module not in dense}
     for k in sorted({k for module in found for k in fits[module]}):
         sizes = {module: k for module in found if k in fits[module]}
-        cycles = _alone(experiment, network_of(_sized(experiment, sizes)))
+        cycles = _alone(experiment, network_of(sized(experiment, sizes)))
         for module in sizes:
             its = [taken for name, taken in cycles.items() if name == module or name.startswith(f"{module}_l")]
             if not its:
@@ -100,12 +102,9 @@ def path_costs(experiment: Experiment, network_of: Any = untrained) -> dict[str,
     return found
 
 
-def _sized(experiment: Experiment, sizes: dict[str, int]) -> Experiment:
-    from dataclasses import replace
-
-    from circulant.training.settings import CompressionSettings
-
-    return replace(experiment, compression=CompressionSettings(sizes))
+def sized(experiment: Experiment, block_size: int | dict[str, int]) -> Experiment:
+    """The experiment with other block sizes."""
+    return replace(experiment, compression=CompressionSettings(block_size))
 
 
 def _alone(experiment: Experiment, network: Network) -> dict[str, float]:

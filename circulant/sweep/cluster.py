@@ -5,15 +5,13 @@ folder has to be shared. Dask gives what a lost worker had to another one, and e
 """
 import asyncio
 import logging
-import math
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from circulant import __version__
 from circulant.extras import extras
@@ -21,11 +19,11 @@ from circulant.sim.files import cache
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
 from circulant.sweep import store
-from circulant.sweep.point import Point
-from circulant.sweep.rows import Failure, Row, Trained
-from circulant.sweep.work import evaluate, failure, train
+from circulant.sweep.processes import Task
+from circulant.sweep.rows import Trained
+from circulant.sweep.work import failure
 
-__all__ = ["PATIENCE", "Task", "compute", "connected", "evaluation", "training"]
+__all__ = ["PATIENCE", "compute", "connected"]
 
 ANSWER = 6
 """Seconds within which a scheduler must answer: a command that cannot reach it ends within ten."""
@@ -40,55 +38,10 @@ FILES = ("model.pt", "training.json")
 """Files of a training that go with its result."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """A call on a worker.
-
-    Parameters:
-        call: a function of the result of ``after``, if any.
-        after: key of the task whose result it takes.
-    """
-
-    call: Callable[..., Any]
-    after: str | None = None
-
-
-def training(point: Point, dense: Trained | None = None, *, until: float = math.inf) -> Trained:
-    """`circulant.sweep.work.train`, with the files of the model in the result."""
-    return _packed(train(point, None if dense is None else unpacked(dense), until=until))
-
-
-def evaluation(points: Sequence[Point], measure: str, trained: Trained, *, until: float) -> list[Row]:
-    """`circulant.sweep.work.evaluate` with a model that comes with its files."""
-    if "reason" in trained:
-        return [Row(**cast(Failure, trained))] * len(points)
-    return evaluate(points, unpacked(trained), measure, until=until)
-
-
-def _packed(found: Trained) -> Trained:
-    if "reason" in found:
-        return found
-    return found | Trained(folder=Path(found["folder"].name), files={
-        name: (found["folder"] / name).read_bytes() for name in FILES})
-
-
-def unpacked(found: Trained) -> Trained:
-    """A training whose files are in this machine's store."""
-    if "files" not in found:
-        return found
-    folder = cache.store("trained") / found["folder"]
-    folder.mkdir(exist_ok=True)
-    for name, data in found["files"].items():
-        if not (folder / name).is_file() or (folder / name).read_bytes() != data:
-            atomic_bytes(folder / name, data)
-    here = found | Trained(folder=folder)
-    del here["files"]
-    return here
-
-
-def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE) -> Iterator[tuple[str, Any]]:
-    """Key and result of each task, as they end, each once. What a task raises, or the end of all workers in a row that
-    had it, four by Dask's default, is a result with a reason.
+def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE
+            ) -> Generator[tuple[str, Any], None, None]:
+    """Key and result of each task, as they end, each once; trainings are in this machine's store then. What a task
+    raises, or the end of all workers in a row that had it, four by Dask's default, is a result with a reason.
 
     Parameters:
         tasks: each behind the one that it takes the result of.
@@ -119,7 +72,7 @@ def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE)
                 done = set()
             for future in done:
                 error = future.exception() if future.status == "error" else None
-                yield keys[future.key], failure(error) if error else future.result()
+                yield keys[future.key], failure(error) if error else _unpacked(future.result())
             if done or _workers(client):
                 alone = time.monotonic()
             elif time.monotonic() - alone > patience:
@@ -128,11 +81,31 @@ def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE)
 
 
 def _whole(call: Callable[..., Any], *given: Any) -> Any:
-    """The result of a task; its failure is one, too, so that what waits for it can say the reason."""
+    """The result of a task, with the files of a training; its failure is one, too, so that what waits for it can say
+    the reason."""
     try:
-        return call(*given)
+        return _packed(call(*map(_unpacked, given)))
     except Exception as error:
         return failure(error)
+
+
+def _packed(found: Any) -> Any:
+    if not isinstance(found, dict) or "folder" not in found:
+        return found
+    return found | Trained(folder=Path(found["folder"].name), files={
+        name: (found["folder"] / name).read_bytes() for name in FILES})
+
+
+def _unpacked(found: Any) -> Any:
+    """A training whose files are in this machine's store; other results as they are."""
+    if not isinstance(found, dict) or "files" not in found:
+        return found
+    folder = cache.store("trained") / found["folder"]
+    folder.mkdir(exist_ok=True)
+    for name, data in found["files"].items():
+        if not (folder / name).is_file() or (folder / name).read_bytes() != data:
+            atomic_bytes(folder / name, data)
+    return {name: value for name, value in found.items() if name != "files"} | {"folder": folder}
 
 
 def _workers(client: Any) -> int:

@@ -5,6 +5,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,20 @@ from circulant.sim import child
 from circulant.sim.files import temporaries
 from circulant.sweep.work import failure
 
-__all__ = ["Processes", "side_by_side"]
+__all__ = ["Processes", "Task", "side_by_side"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A call in another process, here or on a cluster.
+
+    Parameters:
+        call: a function of the result of ``after``, if any.
+        after: key of the task whose result it takes.
+    """
+
+    call: Callable[..., Any]
+    after: str | None = None
 
 
 class Processes:

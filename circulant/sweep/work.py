@@ -160,8 +160,11 @@ def evaluate(points: Sequence[Point], trained: Trained, measure: str, *, until: 
     """The figures of points that share a training and a golden network, and differ in their hardware.
 
     Parameters:
+        trained: may have failed; then so do the points.
         until: seconds, by `time.time`, after which only what is kept is given.
     """
+    if "reason" in trained:
+        return [Row(**cast(Failure, trained))] * len(points)
     golden: tuple[Network, Any, float] | None = None
     found: list[Row] = []
     for point in points:

@@ -1,7 +1,8 @@
 import pytest
 
 from circulant.experiment import load
-from circulant.explore.bounds import SIZES, Cost, bounds, cost, sized
+from circulant.explore.bounds import SIZES, Cost, bounds, cost
+from circulant.run.untrained import sized
 from circulant.sim.refusal import Refusal
 
 
@@ -23,10 +24,12 @@ def test_below_the_weights_do_not_fit_and_above_no_cycle_is_saved(experiment):
     assert [each.block_size for each in found.costs] == list(SIZES)
 
 
-def test_a_bound_of_memory_raises_the_smallest_size(experiment):
-    found = bounds(experiment, memory_bits=9000, price=priced(CYCLES))
-    assert (found.low, found.high) == (8, 16)
-    assert found.why[0] == "k = 4 is out: it needs 16,000 memory bits, and 9,000 are allowed"
+@pytest.mark.parametrize(("limit", "why"), [
+    ({"memory_bits": 9000}, "k = 4 is out: it needs 16,000 memory bits, and 9,000 are allowed"),
+    ({"cycles": 200}, "k = 4 is out: it takes 230 cycles a step, and 200 are allowed")])
+def test_a_limit_raises_the_smallest_size(experiment, limit, why):
+    found = bounds(experiment, **limit, price=priced(CYCLES))
+    assert (found.low, found.high, found.why[0]) == (8, 16, why)
 
 
 def test_a_network_that_fits_with_no_block_size(experiment):
@@ -39,11 +42,6 @@ def test_the_time_ends_before_the_sizes_do(experiment):
     with pytest.raises(Refusal, match=r"^--hours must be enough to plan the block sizes, but the time was over before "
                                       r"that of 1; allow more$"):
         bounds(experiment, deadline=0.0, price=priced(CYCLES))
-
-
-def test_a_bound_of_cycles_raises_it_too(experiment):
-    assert (found := bounds(experiment, cycles=200, price=priced(CYCLES))).low == 8
-    assert found.why[0] == "k = 4 is out: it takes 230 cycles a step, and 200 are allowed"
 
 
 def test_limits_that_exclude_each_other(experiment):

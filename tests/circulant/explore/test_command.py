@@ -29,13 +29,13 @@ def explored(monkeypatch):
         seen["experiment"], seen["memory_bits"], seen["cycles"] = experiment, memory_bits, cycles
         return Bounds(1, 16, (), ("every block size fits", "no larger block takes fewer than 90 cycles a step"))
 
-    def phase_one(experiment, limits, allowed, *, deadline, share, widths, jobs, show):
+    def phase_one(experiment, limits, allowed, *, deadline, share, widths, evaluate):
         seen.update(widths=widths, allowed=allowed, deadline=deadline, shares={"phase_one": share})
         decision = Decision(1, "8", "gru", score=0.98, lost=0.5, kept=True, why="has accuracy 98.00%")
         return Models(experiment, (decision,), (experiment,), dense=0.985, metric="accuracy", higher_is_better=True,
                       ended="the time was over before rule 2")
 
-    def phase_two(models, limits, *, deadline, share, jobs, show):
+    def phase_two(models, limits, *, deadline, share, evaluate):
         seen["limits"] = limits
         seen["shares"]["phase_two"] = share
         row = {"reason": "", "metric": "accuracy", "higher_is_better": True, "block_size": "8",
@@ -44,11 +44,11 @@ def explored(monkeypatch):
         points = tuple(Point("digits-gru", models.chosen) for _ in range(3))
         return Designs((row, row | {"weight_bits": 8}, row), 1, (0,), uniform=2, points=points)
 
-    def compare(chosen, row, *, samples, others, jobs, show, deadline):
+    def compare(chosen, row, *, samples, others, deadline, evaluate):
         seen["compared"] = row["weight_bits"], samples
         return Comparison((), (), ("Block-circulant is no wrong choice here.",))
 
-    def repeat(designs, count, *, jobs, show, deadline):
+    def repeat(designs, count, *, deadline, evaluate):
         seen["seeds"] = count
         seen["shares"]["repeat"] = deadline
         return ()

@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from circulant.explore.bounds import sized
 from circulant.explore.designs import Limits, phase_two
 from circulant.explore.models import Models
+from circulant.run.untrained import sized
 from circulant.sim.refusal import Refusal, ToolError
 
 
@@ -29,7 +29,7 @@ def row(point):
 
 
 def evaluator(refused=()):
-    def evaluate(points, measure):
+    def evaluate(points, measure="plan", deadline=None):
         rows = [row(point) for point in points]
         for each in rows:
             if measure == "verilog" and (each["weight_bits"], each["activation_bits"]) in refused:
@@ -79,7 +79,7 @@ def test_of_the_other_models_every_width_is_evaluated(models):
 def test_a_design_that_costs_in_nothing_more_than_the_uniform_one_comes_first(models):
     """Here the design with the least cycles has more weight bits than the uniform one, so that another is chosen."""
 
-    def evaluate(points, measure):
+    def evaluate(points, measure="plan", deadline=None):
         return [each | ({"cycles_per_step": 1, "weight_memory_bits": 10**6} if each["weight_bits"] == 10 else {})
                 for each in map(row, points)]
 
@@ -103,7 +103,7 @@ def test_designs_that_cannot_be_generated_end_it(models):
     """31 were tried, 20 s each; documented are six. The same reason three times in a row is enough."""
     tried = []
 
-    def evaluate(points, measure, other=lambda turn: "It needs too many look-up tables"):
+    def evaluate(points, measure="plan", deadline=None, *, other=lambda turn: "It needs too many look-up tables"):
         if measure == "plan":
             return [row(point) for point in points]
         tried.extend(points)
@@ -122,7 +122,7 @@ def test_designs_that_cannot_be_generated_end_it(models):
 def test_a_design_that_would_crowd_the_device_gives_way_where_another_does_not(models):
     """Its logic, as it was counted in what was generated, is an estimate: it may fit, but the other one will."""
 
-    def evaluate(points, measure, full=(14, 16)):
+    def evaluate(points, measure="plan", deadline=None, *, full=(14, 16)):
         return [each | ({"luts": 25000 if each["activation_bits"] in full else 20000, "flip_flops": 10000}
                         if measure == "verilog" else {}) for each in map(row, points)]
 
@@ -144,7 +144,7 @@ def test_limits_that_no_design_keeps(models):
 def test_designs_for_which_there_is_no_time(models):
     """Those that were evaluated decide; wide words come first, since these keep the accuracy."""
 
-    def evaluate(points, measure, first=40):
+    def evaluate(points, measure="plan", deadline=None, *, first=40):
         over = {"reason": "the time was over", "code": 2}
         return [row(point) if at < first else over for at, point in enumerate(points)]
 
@@ -155,14 +155,13 @@ def test_designs_for_which_there_is_no_time(models):
         phase_two(models, Limits(0.5), evaluate=partial(evaluate, first=0))
 
 
-def test_designs_are_evaluated_in_their_share_and_generated_until_the_deadline(models, monkeypatch):
+def test_designs_are_evaluated_in_their_share_and_generated_until_the_deadline(models):
     seen = {}
-    monkeypatch.setattr("circulant.explore.designs.run", lambda points, *, measure, deadline, **options: (
+    phase_two(models, Limits(0.5), deadline=20.0, share=10.0, evaluate=lambda points, measure="plan", *, deadline: (
         seen.update({measure: deadline}) or evaluator()(points, measure)))
-    phase_two(models, Limits(0.5), deadline=20.0, share=10.0)
     assert seen == {"plan": 10.0, "verilog": 20.0}
 
 
 def test_no_design_at_all(models):
     with pytest.raises(Refusal, match="Some design must fit, but none of 126 does: No room"):
-        phase_two(models, Limits(0.5), evaluate=lambda points, measure: [{"reason": "No room"} for _ in points])
+        phase_two(models, Limits(0.5), evaluate=lambda points, **options: [{"reason": "No room"} for _ in points])

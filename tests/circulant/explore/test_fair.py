@@ -4,11 +4,10 @@ from dataclasses import replace
 import pytest
 
 from circulant.experiment import load
-from circulant.explore.bounds import sized
 from circulant.explore.fair import compare, units
 from circulant.hw.planner import layer_multiplications
 from circulant.project import create
-from circulant.run.untrained import untrained
+from circulant.run.untrained import sized, untrained
 from circulant.sim.quantize.bitwidth_cost import weight_count
 
 CHOSEN = {"metric": "accuracy", "higher_is_better": True, "quantized": 0.98, "multiplications": 2000,
@@ -37,7 +36,7 @@ def network_of():
 def scored(scores, seen=None):
     """Rows of points with these scores, in their order."""
 
-    def evaluate(points):
+    def evaluate(points, **options):
         if seen is not None:
             seen.extend(points)
         return [CHOSEN | {"quantized": score} for score, _ in zip(scores, points, strict=True)]
@@ -86,7 +85,7 @@ def test_a_network_without_units_is_compared_with_nothing(chosen):
 
 
 def test_dense_networks_that_fail_are_left_out_of_the_verdict(chosen, network_of):
-    found = compare(chosen, CHOSEN, samples=200, network_of=network_of, evaluate=lambda points: [
+    found = compare(chosen, CHOSEN, samples=200, network_of=network_of, evaluate=lambda points, **options: [
         {"reason": "no room"} for _ in points])
     assert found.verdicts[:2] == ("At equal multiplications there is no dense network: no room (2 times).",
                                   "At equal weight bits there is no dense network: no room (2 times).")
@@ -119,7 +118,7 @@ def test_dense_networks_have_as_many_seeds_and_means_are_compared(chosen, networ
 
 
 def test_a_seed_that_fails_leaves_the_mean_of_the_others(chosen, network_of):
-    def evaluate(points):
+    def evaluate(points, **options):
         rows = scored([0.9] * len(points))(points)
         return [row | {"reason": "no room"} if at >= 4 else row for at, row in enumerate(rows)]
 

@@ -6,11 +6,12 @@ import pytest
 
 from circulant.boards.device import device
 from circulant.boards.estimate.measured import measured
-from circulant.explore.bounds import Bounds, Cost, sized
+from circulant.explore.bounds import Bounds, Cost
 from circulant.explore.designs import Designs
 from circulant.explore.fair import Comparison
 from circulant.explore.models import WIDTHS, Decision, Models
 from circulant.explore.page import RULES, page, tree
+from circulant.run.untrained import sized
 from circulant.sweep.point import Point
 
 

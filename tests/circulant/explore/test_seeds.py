@@ -1,9 +1,9 @@
 """The spread of seeds: which points are evaluated again, and what is said of them."""
 import math
 
-from circulant.explore.bounds import sized
 from circulant.explore.designs import Designs
 from circulant.explore.seeds import in_turn, repeat, said
+from circulant.run.untrained import sized
 from circulant.sweep.point import Point
 
 ROW = {"reason": "", "metric": "accuracy", "higher_is_better": True, "dense": 0.99}
@@ -18,7 +18,7 @@ def designs(experiment):
 
 def test_all_widths_of_the_chosen_and_the_uniform_model_from_each_further_seed(experiment):
     seen = []
-    repeat(designs(experiment), 3, evaluate=lambda points, measure: seen.extend(points) or [])
+    repeat(designs(experiment), 3, evaluate=lambda points, **options: seen.extend(points) or [])
     assert {(point.block_size, point.experiment.training.seed) for point in seen} == {
         ("16", 1), ("16", 2), ("8", 1), ("8", 2)}
     assert len(seen) == 4 * 6 and {point.experiment.quantization.activation_bits for point in seen} == {16}
@@ -27,15 +27,15 @@ def test_all_widths_of_the_chosen_and_the_uniform_model_from_each_further_seed(e
 def test_within_a_time_each_seed_is_whole_before_the_next_one():
     """Nine of twelve dense networks had been trained when the time ended, and none evaluated."""
     seeds, asked = [["a0", "b0"], ["a1", "b1"]], []
-    assert in_turn(seeds, lambda points: asked.append(points) or points, 9.0) == ["a0", "b0", "a1", "b1"]
+    assert in_turn(seeds, lambda points, **options: asked.append(points) or points, 9.0) == ["a0", "b0", "a1", "b1"]
     assert asked == seeds
     asked.clear()
-    in_turn(seeds, lambda points: asked.append(points) or points, math.inf)
+    in_turn(seeds, lambda points, **options: asked.append(points) or points, math.inf)
     assert asked == [["a0", "b0", "a1", "b1"]], "all side by side where there is time"
 
 
 def test_of_one_seed_nothing_is_repeated(experiment):
-    assert repeat(designs(experiment), 1, evaluate=lambda points, measure: points) == ()
+    assert repeat(designs(experiment), 1, evaluate=lambda points, **options: points) == ()
 
 
 def test_what_is_said(experiment):

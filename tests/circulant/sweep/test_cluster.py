@@ -16,8 +16,9 @@ import pytest
 
 from circulant.sim.refusal import Refusal
 from circulant.sweep import cluster
-from circulant.sweep.cluster import Task, compute
+from circulant.sweep.cluster import compute
 from circulant.sweep.grid import read
+from circulant.sweep.processes import Task
 from circulant.sweep.run import run
 
 pytest.importorskip("distributed", reason="needs the extra 'cluster'")

@@ -41,8 +41,8 @@ def test_rows(sweep_file, trainings):
     assert {row["dense"] for row in rows[:8]} == {rows[0]["dense"]}
     assert rows[1]["weight_memory_bits"] == 4 * rows[1]["weights"] < rows[3]["weight_memory_bits"]
     assert rows[1]["latency_spaced"] > rows[5]["latency_spaced"], "larger blocks take fewer cycles"
-    assert shown[-1][:3] == ("points", 8, 8)
-    assert shown[-1][3].startswith("4 failed, the last one: ")
+    assert shown[-1][:3] == ("points", 12, 12)
+    assert shown[-1][3].startswith("8 failed, the last one: ")
     assert shown[-1][3].partition(": ")[2] in {row["reason"] for row in rows}
     assert [(done, total, words.partition(", accuracy ")[0]) for task, done, total, *words in shown
             for words in words if task == "training"][:5] == [

@@ -1,6 +1,7 @@
 import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -39,12 +40,9 @@ def test_a_failure_has_the_exit_code_of_its_error(error, code):
 
 @pytest.mark.parametrize(("settings", "count"), [("", 2), (', "training.method=direct"', 80)])
 def test_epochs(sweep_file, settings, count):
-    path = sweep_file("")
-    with open(path) as file:
-        text = file.read().replace('_epochs=1"]', f'_epochs=1"{settings}]')
-    with open(path, "w") as file:
-        file.write(text)
-    point, = read(path).points
+    path = Path(sweep_file(""))
+    path.write_text(path.read_text().replace('_epochs=1"]', f'_epochs=1"{settings}]'))
+    point, = read(str(path)).points
     assert (epochs(point), epochs(point.baseline, dense=True)) == (count, 1)
 
 
@@ -131,14 +129,11 @@ def test_a_training_in_the_folder_of_another_is_made_again(points, sweep_file):
 
 
 def test_direct_training_starts_at_random_where_the_baseline_has_no_epochs(sweep_file):
-    path = sweep_file("block_size = [4]")
-    with open(path) as file:
-        text = file.read().replace("dense_epochs=1", "dense_epochs=0").replace(
-            '_epochs=1"]', '_epochs=1", "training.method=direct", "training.direct_epochs=1"]').replace(
-            'set = [', 'set = ["training.distillation=0", ')
-    with open(path, "w") as file:
-        file.write(text)
-    point, = read(path).points
+    path = Path(sweep_file("block_size = [4]"))
+    path.write_text(path.read_text().replace("dense_epochs=1", "dense_epochs=0").replace(
+        '_epochs=1"]', '_epochs=1", "training.method=direct", "training.direct_epochs=1"]').replace(
+        'set = [', 'set = ["training.distillation=0", '))
+    point, = read(str(path)).points
     dense = train(point.baseline)
     found = train(point, dense)
     assert "scores" in found, found
