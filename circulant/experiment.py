@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
+from tomlkit.items import Item
 
 from circulant import sources
 from circulant.boards.device import devices
@@ -165,9 +166,9 @@ class Experiment:
 _BY_NAME = {title(table): table for table in TABLES}
 
 
-def shipped() -> tuple[str, ...]:
-    """Names of the experiments that come with the package."""
-    folder = resources.files("circulant").joinpath("experiments")
+def shipped(kind: str = "experiments") -> tuple[str, ...]:
+    """Names of the experiments that come with the package, or of the "sweeps"."""
+    folder = resources.files("circulant").joinpath(kind)
     return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
 
 
@@ -245,11 +246,7 @@ def save(experiment: Experiment, folder: str | Path) -> None:
     for word, table in _BY_NAME.items():
         entry = tomlkit.table()
         for name, (rule, _, _) in keys(table).items():
-            value = getattr(getattr(experiment, word), name)
-            item = tomlkit.item(value)
-            if isinstance(value, Mapping):  # A table of its own would take the keys behind it.
-                item = tomlkit.inline_table()
-                item.update(value)
+            item = _item(getattr(getattr(experiment, word), name))
             item.comment(rule.doc)
             entry.add(name, item)
         document.add(word, entry)
@@ -267,13 +264,18 @@ def brief(experiment: Experiment) -> str:
         if changed:
             entry = tomlkit.table()
             for name, value in changed.items():
-                item = tomlkit.item(value)
-                if isinstance(value, Mapping):  # A table of its own would take the keys behind it.
-                    item = tomlkit.inline_table()
-                    item.update(value)
-                entry.add(name, item)
+                entry.add(name, _item(value))
             document.add(word, entry)
     return tomlkit.dumps(document)
+
+
+def _item(value: Any) -> Item:
+    """A value of a file; a table of its own would take the keys behind it."""
+    item = tomlkit.item(value)
+    if isinstance(value, Mapping):
+        item = tomlkit.inline_table()
+        item.update(value)
+    return item
 
 
 def reference() -> str:

@@ -26,7 +26,7 @@ from circulant.explore.page import page
 from circulant.explore.seeds import others, repeat, said
 from circulant.extras import TRAINING, extras
 from circulant.progress import Bars, Show
-from circulant.run.sizing import levels
+from circulant.run.sizing import clock
 from circulant.sim import artifact
 from circulant.sim.files.writing import atomic_text
 from circulant.sim.metrics import shown
@@ -43,9 +43,6 @@ WIDE = 140
 
 PART = 5
 """One of so many training samples is held out where the experiment does not say how many."""
-
-RUNNERS_UP = 3
-"""Run folders of other designs that are written."""
 
 
 @click.command("explore", short_help="Find a design for an accuracy and a device",
@@ -176,22 +173,16 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
 
 def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None) -> float:
     """Cycles from step to step at the most."""
-    from circulant.hw.plan.families import FAMILIES
-
-    if latency_us is None:
-        return math.inf
-    family = FAMILIES[device(experiment.board.device).family]
-    return latency_us * (mhz or experiment.hardware.clock_mhz
-                         or family.mhz(levels(experiment), experiment.quantization.multiplier))
+    return math.inf if latency_us is None else latency_us * (mhz or clock(experiment) or 0)
 
 
 def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison,
              repeated: Sequence[Row]) -> Mapping[str, Any]:
     """Write the run folders and the record; returns the record."""
-    for name, at in (("chosen", designs.chosen), *(
-            (f"runner-up-{number}", at) for number, at in enumerate(designs.runners_up[:RUNNERS_UP], start=1))):
-        experiment = designs.points[at].experiment
-        save(replace(experiment, name=given.name, data=given.data), out / name)
+    for name, at in designs.named.items():
+        if name != "uniform":
+            experiment = designs.points[at].experiment
+            save(replace(experiment, name=given.name, data=given.data), out / name.replace(" ", "-"))
     body = {"experiment": given.tables(), "device": designs.points[designs.chosen].experiment.board.device,
             "bounds": asdict(found), "dense": models.dense, "metric": models.metric, "ended": models.ended,
             "decisions": [asdict(each) for each in models.decisions], "trainings": len(models.decisions) + 1,
@@ -220,10 +211,7 @@ def _table(models: Models, designs: Designs) -> Table:
                   box=SIMPLE_HEAD)
     for heading in ("", "k", "w", "a", "held out", "cycles", "multipliers", "weight bits"):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
-    named = [("chosen", designs.chosen), *(("runner-up", at) for at in designs.runners_up[:RUNNERS_UP])]
-    if designs.uniform is not None:
-        named.append(("uniform", designs.uniform))
-    for words, at in named:
+    for words, at in designs.named.items():
         row = designs.rows[at]
         table.add_row(words, row["block_size"], str(row["weight_bits"]), str(row["activation_bits"]),
                       shown(models.metric, row["quantized"]), f"{row['cycles_per_step']:,g}", f"{row['multipliers']:,}",

@@ -5,7 +5,7 @@ those of phase I.
 """
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from circulant.boards.device import device
 from circulant.experiment import Experiment
@@ -17,20 +17,24 @@ from circulant.sweep.pareto import front
 from circulant.sweep.point import Point, plain
 from circulant.sweep.rows import Row
 from circulant.sweep.run import Evaluate, run
+from circulant.sweep.space import Axis, Space
 from circulant.sweep.work import OVER
 
-__all__ = ["UNIFORM", "WEIGHTS", "Designs", "Limits", "phase_two"]
+__all__ = ["UNIFORM", "WEIGHTS", "Designs", "Limits", "phase_two", "widened"]
 
 WEIGHTS = (4, 5, 6, 8, 10, 12)
 ACTIVATIONS = (8, 10, 12, 14, 16)
-SHARES = (1, 2, 4, 8)
-"""All multipliers of the device, and one of so many."""
+SHARES = (2, 4, 8)
+"""Besides all multipliers of the device, one of so many."""
 
 UNIFORM = (8, 12, 16)
 """Block size, bits of weights and bits of activations of the usual first design, which others are compared with."""
 
 COSTS = ("cycles_per_step", "multipliers", "weight_memory_bits")
 """Costs of a design, the most important first."""
+
+RUNNERS_UP = 3
+"""Other designs that get a run folder."""
 
 TRIES = 6
 """Designs that are tried, at the most, to find one that can be generated and does not crowd the device."""
@@ -80,6 +84,13 @@ class Designs:
     uniform: int | None
     points: tuple[Point, ...]
     failed: str = ""
+
+    @property
+    def named(self) -> dict[str, int]:
+        """Indices of the designs that are shown apart, and the names of their folders: the chosen one, its first
+        runners-up, and the uniform one, which has no folder."""
+        found = {"chosen": self.chosen} | {f"runner-up {n}": at for n, at in enumerate(self.runners_up[:RUNNERS_UP], 1)}
+        return found if self.uniform is None else found | {"uniform": self.uniform}
 
 
 def phase_two(models: Models, limits: Limits, *, deadline: float = math.inf, share: float = math.inf,
@@ -135,31 +146,21 @@ def _crowded(row: Row, point: Point) -> bool:
 def _points(models: Models) -> Iterator[Point]:
     """All combinations for the chosen model, and all bits of weights for the other models with its layers: that shows
     accuracy by block size and width, and has the uniform design."""
-    chosen = models.chosen
-    for weights in reversed(WEIGHTS):  # Where the time ends, accurate ones are there.
-        for activations in ACTIVATIONS:
-            for share in SHARES:
-                yield Point(_label(chosen), _widened(chosen, weights, activations, share))
+    chosen, given = models.chosen, models.chosen.hardware.multipliers
+    most = given or device(chosen.board.device).dsps
+    budgets = [given, *(max(1, most // share) for share in SHARES)]
+    yield from widened(chosen, WEIGHTS[::-1], ACTIVATIONS, budgets)  # Where the time ends, accurate ones are there.
     for each in (*models.trained, *models.left):
         if each is not chosen and each.model == chosen.model:
-            for weights in WEIGHTS:
-                yield Point(_label(each), _widened(each, weights, UNIFORM[2], 1))
+            yield from widened(each, WEIGHTS)
 
 
-def _widened(experiment: Experiment, weights: int, activations: int, share: int) -> Experiment:
-    hardware = experiment.hardware
-    if share > 1:
-        hardware = replace(hardware, multipliers=max(1, _whole(experiment) // share))
-    return replace(experiment, hardware=hardware, quantization=replace(
-        experiment.quantization, weight_bits=weights, activation_bits=activations))
-
-
-def _whole(experiment: Experiment) -> int:
-    return experiment.hardware.multipliers or device(experiment.board.device).dsps
-
-
-def _label(experiment: Experiment) -> str:
-    return f"{experiment.name}, k = {plain(experiment.compression.block_size)}"
+def widened(experiment: Experiment, weights: Sequence[int], activations: Sequence[int] = UNIFORM[2:],
+            multipliers: Sequence[int] = (), label: str = "") -> Iterator[Point]:
+    """An experiment with all combinations of widths, and of budgets if they are given."""
+    axes = ("weight_bits", weights), ("activation_bits", activations), ("multipliers", multipliers)
+    return Space(label or f"{experiment.name}, k = {plain(experiment.compression.block_size)}", experiment, tuple(
+        Axis(name, "", tuple(values)) for name, values in axes if values)).points
 
 
 def _is_uniform(point: Point) -> bool:

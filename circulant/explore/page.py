@@ -22,6 +22,9 @@ RULES = {1: "a block size to start with", 2: "doubled; or dense outside the recu
          3: "larger outside the recurrent layers", 4: "a GRU for the LSTM",
          5: "other units at equal multiplications"}
 
+USUAL = "k = 8, 12 bits"
+"""The uniform design in pictures."""
+
 COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are predicted exactly from the plan. "
               "Look-up tables, flip-flops and the clock are estimates, whose errors stand in the last table. The "
               "energy counts products and weights read, at 45 nm, and compares designs alone.")
@@ -34,7 +37,9 @@ def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, 
     Parameters:
         repeated: rows of other seeds.
     """
-    rows = [row | {"key": _key(at, designs), "experiment": given.name} for at, row in enumerate(designs.rows)]
+    keys = {at: name for name, at in designs.named.items() if name != "uniform"}
+    rows = [row | {"key": keys.get(at, f"design {at + 1}"), "experiment": given.name}
+            for at, row in enumerate(designs.rows)]
     texts = {row["key"]: brief(replace(point.experiment, name=given.name, data=given.data))
              for row, point in zip(rows, designs.points, strict=True) if not row["reason"]}
     dense = [row | {"key": f"dense {number}", "experiment": given.name}
@@ -44,7 +49,7 @@ def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, 
     chosen = designs.rows[designs.chosen]
     marks = [("chosen", "star", [rows[designs.chosen]]), ("dense, equal cost", "diamond", dense)]
     if designs.uniform is not None:
-        marks.insert(1, ("k = 8, 12 bits", "square", [rows[designs.uniform]]))
+        marks.insert(1, (USUAL, "square", [rows[designs.uniform]]))
     part = designs.points[designs.chosen].experiment.board.device
     told = [f"For {part}: k = {chosen['block_size']}, {chosen['weight_bits']}-bit weights, "
             f"{chosen['activation_bits']}-bit activations: {words(models.metric)} "
@@ -58,14 +63,6 @@ def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, 
         made.insert(2, _compared(rows[designs.chosen], dense))
     return interactive(Page(f"Exploration of {given.name}", f"written by {command}", told, made,
                             [_decided(models), _priced(part, given, chosen)], experiments=texts))
-
-
-def _key(at: int, designs: Designs) -> str:
-    if at == designs.chosen:
-        return "chosen"
-    if at in designs.runners_up:
-        return f"runner-up {designs.runners_up.index(at) + 1}"
-    return f"design {at + 1}"
 
 
 def tree(models: Models) -> Picture:
@@ -121,9 +118,7 @@ def _wrapped(text: str, width: int = 60) -> str:
 def _resources(part: str, rows: Sequence[Mapping[str, Any]], designs: Designs) -> Picture:
     """Shares of the device, of the chosen design, its runners-up and the uniform one."""
     held = device(part)
-    named = [("chosen", designs.chosen), *((f"runner-up {n}", at) for n, at in enumerate(designs.runners_up[:3], 1))]
-    if designs.uniform is not None:
-        named.append(("k = 8, 12 bits", designs.uniform))
+    named = [(USUAL if name == "uniform" else name, at) for name, at in designs.named.items()]
     traces = [{"type": "bar", "name": NAMES[name], "marker": {"color": color},
                "x": [words for words, at in named if name in rows[at]],
                "y": [rows[at][name] / getattr(held, name) for _, at in named if name in rows[at]],

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from circulant.experiment import Experiment
 from circulant.explore.causes import reasons
-from circulant.explore.designs import UNIFORM, WEIGHTS, Designs
+from circulant.explore.designs import WEIGHTS, Designs, widened
 from circulant.report.seeds import few, spread
 from circulant.sweep.point import Point
 from circulant.sweep.rows import Row
@@ -23,7 +23,8 @@ def repeat(designs: Designs, count: int, *, deadline: float = math.inf, evaluate
     """
     models = [designs.points[at].experiment for at in dict.fromkeys((designs.chosen, designs.uniform))
               if at is not None]
-    return tuple(in_turn([[*_points(models, further)] for further in range(1, count)], evaluate, deadline))
+    return tuple(in_turn([[point for model in models for point in _points(model, model.training.seed + further)]
+                          for further in range(1, count)], evaluate, deadline))
 
 
 def in_turn(seeds: Sequence[list[Point]], evaluate: Evaluate, deadline: float) -> list[Row]:
@@ -33,13 +34,9 @@ def in_turn(seeds: Sequence[list[Point]], evaluate: Evaluate, deadline: float) -
     return [row for batch in batches if batch for row in evaluate(batch, deadline=deadline)]
 
 
-def _points(models: Sequence[Experiment], further: int) -> Iterator[Point]:
-    for model in models:
-        seed = model.training.seed + further
-        for bits in WEIGHTS:
-            yield Point(f"{model.name}, seed {seed}", replace(
-                model, training=replace(model.training, seed=seed), hardware=replace(model.hardware, multipliers=0),
-                quantization=replace(model.quantization, weight_bits=bits, activation_bits=UNIFORM[2])))
+def _points(model: Experiment, seed: int) -> Iterator[Point]:
+    return widened(replace(model, training=replace(model.training, seed=seed)), WEIGHTS, multipliers=[0],
+                   label=f"{model.name}, seed {seed}")
 
 
 def others(its: Row, rows: Sequence[Row]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Share and schedule of each layer of a design: a Gantt chart of a step, a table, and what limits it.
+"""Share and schedule of each layer of a design: Gantt charts of a step and of chips, a table, and what limits it.
 
 Everything comes from the entries ``layers`` of a design's manifest, as `circulant.hw.plan` computed them.
 """
@@ -10,16 +10,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from circulant.report.plots import COLORS, INK, style
+from circulant.sim.chips import Partition
 from circulant.sim.design import LayerEntry
 from circulant.sim.figures import Figures
 
-__all__ = ["arrays", "closing", "draw", "engines", "rows"]
+__all__ = ["arrays", "closing", "draw", "draw_chips", "engines", "rows"]
 
 Layers = Sequence[LayerEntry]
 
 UNITS = {"array": COLORS["dense"], "pointwise": COLORS["admm"], "second vector": COLORS["direct"],
          "output": COLORS["retrain"]}
 """Colours by the part of a row's name before the colon."""
+
+TURNS = 40
+"""Samples around the one in full colour, at the most."""
 
 
 def arrays(layers: Layers) -> Iterator[LayerEntry]:
@@ -108,26 +112,45 @@ def draw(layers: Layers) -> Figure | None:
     return figure
 
 
+def draw_chips(found: Partition) -> Figure | None:
+    """When each chip and each link between them works on a sample that comes into idle chips, and in pale on the
+    samples around it, a period apart; None where that is not known."""
+    units, period = {name: spans for name, spans in found["rows"].items() if spans}, found["period"]
+    if not units or period <= 0:
+        return None
+    figure = Figure(figsize=(10, 1.1 + 0.32 * len(units)), layout="constrained")
+    axes = figure.subplots()
+    _bars(axes, units, period, [COLORS["admm" if "→" in name else "dense"] for name in units])
+    axes.set_xlabel("cycle, counted from the sample's first block", fontsize=8)
+    late = "" if found["latency"] is None else f", {found['latency']:,} cycles from its last block to its result"
+    style(axes, f"A sample on {len(found['chips'])} chips: one every {found['period']:,.6g} cycles{late}", "x")
+    return figure
+
+
 def _strip(axes: Axes, entry: Mapping[str, Any]) -> None:
-    period, units = entry["chart"].get("period"), entry["chart"]["rows"]
-    first = min(start for spans in units.values() for start, _ in spans)
-    last = max(stop for spans in units.values() for _, stop in spans)
-    turns = int((last - first) // period) + 1 if period else 0
-    around = range(-turns, turns + 1)
-    for row, (name, spans) in enumerate(units.items()):
-        for turn in around:
-            shifted = [(start + turn * (period or 0), stop - start) for start, stop in spans]
-            axes.broken_barh(shifted, (row - 0.36, 0.72), facecolors=UNITS[name.partition(":")[0]],
-                             alpha=0.22 if turn else 1.0)
-    for at in (0, period) if period else (0,):
-        axes.axvline(at, color=INK, linewidth=0.8, linestyle=":")
-    axes.set_xlim(min(first, 0), max(last, period or 0))
-    axes.set_ylim(len(units) - 0.5, -0.5)
-    axes.set_yticks(range(len(units)), list(units))
+    period, units = entry["chart"].get("period", 0), entry["chart"]["rows"]
+    _bars(axes, units, period, [UNITS[name.partition(":")[0]] for name in units])
     axes.set_xlabel("cycle, counted from " + ("the step's first recurrent product" if period else
                                               "the sample's last block; behind its result, shares of the next sample"),
                     fontsize=8)
     style(axes, _title(entry), "x")
+
+
+def _bars(axes: Axes, units: Mapping[str, Sequence[Sequence[float]]], period: float, colors: Sequence[str]) -> None:
+    """A row of bars for each unit, from start to end of its work, again in pale each period before and after; 0 for
+    none."""
+    first = min(start for spans in units.values() for start, _ in spans)
+    last = max(stop for spans in units.values() for _, stop in spans)
+    turns = min(TURNS, int((last - first) // period) + 1) if period else 0
+    for row, (spans, color) in enumerate(zip(units.values(), colors, strict=True)):
+        for turn in range(-turns, turns + 1):
+            axes.broken_barh([(start + turn * period, stop - start) for start, stop in spans], (row - 0.36, 0.72),
+                             facecolors=color, alpha=0.2 if turn else 1.0)
+    for at in {0, period}:
+        axes.axvline(at, color=INK, linewidth=0.8, linestyle=":")
+    axes.set_xlim(min(first, 0), max(last, period))
+    axes.set_ylim(len(units) - 0.5, -0.5)
+    axes.set_yticks(range(len(units)), list(units))
 
 
 def _title(entry: Mapping[str, Any]) -> str:

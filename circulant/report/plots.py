@@ -26,7 +26,7 @@ DPI = 150
 
 def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
     """PNG data by the picture's name, from the figures of a report and the epochs of its training."""
-    from circulant.report import chips, gantt
+    from circulant.report import gantt
 
     pictures = {"accuracy": _stages(report), "cycles": _cycles(report)}
     if history:
@@ -37,7 +37,7 @@ def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dic
         pictures["error"] = _errors(report["outcome"])
     if (strips := gantt.draw(report["hardware"].get("layers", []))) is not None:
         pictures["schedule"] = strips
-    if "chips" in report and (rows := chips.draw(report["chips"])) is not None:
+    if "chips" in report and (rows := gantt.draw_chips(report["chips"])) is not None:
         pictures["chips"] = rows
     return {name: png(figure) for name, figure in pictures.items()}
 

@@ -22,7 +22,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from circulant.experiment import LIMIT
+from circulant import experiment
 from circulant.sim.files import files, toml
 from circulant.sim.files.schema import shown
 from circulant.sim.refusal import Refusal, listed, nearest, some
@@ -68,8 +68,7 @@ class Sweep:
 
 def shipped() -> tuple[str, ...]:
     """Names of the sweeps that come with the package."""
-    folder = resources.files("circulant").joinpath("sweeps")
-    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+    return experiment.shipped("sweeps")
 
 
 def read(source: str) -> Sweep:
@@ -167,7 +166,7 @@ def _find(source: str) -> tuple[str, Path, str]:
         raise Refusal(f"A sweep must be a shipped one ({', '.join(shipped())}) or a .toml file, and {source!r} is "
                       f"neither{nearest(source, shipped())}")
     try:
-        return path.stem, path.parent, files.read_text(path, LIMIT)
+        return path.stem, path.parent, files.read_text(path, experiment.LIMIT)
     except (UnicodeDecodeError, OSError) as error:
         raise Refusal(f"{path} must be TOML in UTF-8, but cannot be read: {files.reason(error)}") from None
 

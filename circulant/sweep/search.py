@@ -8,19 +8,20 @@ import fcntl
 import json
 import random
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, IntDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.storages import BaseStorage, get_storage
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import Trial, TrialState
 
 from circulant.experiment import Experiment
 from circulant.progress import Show, silent
@@ -31,12 +32,15 @@ from circulant.sweep.goal import FIGURES, Search
 from circulant.sweep.grid import Sweep
 from circulant.sweep.rows import Row
 from circulant.sweep.run import Jobs, run
-from circulant.sweep.space import Axis, Space
+from circulant.sweep.space import Space
 
 __all__ = ["BATCH", "search"]
 
 BATCH = 20
 """Points that are proposed together: a generation of NSGA-II, and what several processes work on."""
+
+SAMPLERS: Mapping[str, Callable[..., BaseSampler]] = {
+    "random": RandomSampler, "tpe": TPESampler, "nsga2": partial(NSGAIISampler, population_size=BATCH)}
 
 PATIENCE = 5
 """Proposals for each point that is asked for; a method that only repeats itself ends there."""
@@ -85,8 +89,10 @@ def _searched(sweep: Sweep, space: Space, url: str, *, jobs: Jobs, show: Show) -
     goal = sweep.search
     assert goal is not None
     study, wanted = _study(sweep, space, url), min(goal.points, space.size)
-    known = _known(study, space)
-    asked = len(_told(study))
+    told = [trial for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
+            if "row" in trial.user_attrs]
+    known: dict[Choice, Row] = {_choice(space, trial.params): json.loads(trial.user_attrs["row"]) for trial in told}
+    asked = len(told)
 
     def progress(task: str, done: int, total: int, note: str = "") -> None:
         if task == "points":
@@ -157,38 +163,17 @@ def _changed(experiment: Experiment) -> Mapping[str, Mapping[str, Any]]:
             for table, its in experiment.identity().items()}
 
 
-def _told(study: Study) -> list[FrozenTrial]:
-    """The trials that were evaluated."""
-    return [trial for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
-            if "row" in trial.user_attrs]
-
-
-def _known(study: Study, space: Space) -> dict[Choice, Row]:
-    """The points that a study has found, in the order of their first proposal."""
-    return {_choice(space, trial.params): json.loads(trial.user_attrs["row"]) for trial in _told(study)}
-
-
 def _choice(space: Space, parameters: Mapping[str, int]) -> Choice:
     return tuple(parameters[axis.name] for axis in space.axes)
 
 
 def _ask(study: Study, goal: Search, space: Space, number: int) -> Trial:
-    """The next trial, whose random numbers depend on the seed and on ``number`` alone."""
-    study.sampler = _sampler(goal.method, random.Random(f"{goal.seed} {number}").randrange(2**32))
-    return study.ask({axis.name: _distribution(axis) for axis in space.axes})
-
-
-def _sampler(method: str, seed: int) -> BaseSampler:
-    if method == "random":
-        return RandomSampler(seed)
-    return TPESampler(seed=seed) if method == "tpe" else NSGAIISampler(population_size=BATCH, seed=seed)
-
-
-def _distribution(axis: Axis) -> BaseDistribution:
-    """Indices of values: those of numbers have an order, those of tables have none."""
-    if axis.ordered:
-        return IntDistribution(0, len(axis.values) - 1)
-    return CategoricalDistribution(range(len(axis.values)))
+    """The next trial: indices of values, of which those of tables have no order. Its random numbers depend on the seed
+    and on ``number`` alone."""
+    sampler = SAMPLERS[goal.method]
+    study.sampler = sampler(seed=random.Random(f"{goal.seed} {number}").randrange(2**32))
+    return study.ask({axis.name: IntDistribution(0, len(axis.values) - 1) if axis.ordered else
+                      CategoricalDistribution(range(len(axis.values))) for axis in space.axes})
 
 
 def _judged(row: Row, goal: Search) -> Row:

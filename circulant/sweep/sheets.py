@@ -145,11 +145,7 @@ def _of_seeds(rows: Rows) -> str:
 def _marked(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
     """The cells of a row; one that failed, or is beyond a bound, says so where others have their front."""
     last = "failed" if row["reason"] else "beyond a bound" if row.get("violates") else row["front"]
-    return [*_cells(row, columns)[:-1], last]
-
-
-def _cells(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
-    return [_cell(column, row.get(column, ""), row) for column in columns]
+    return [*(_cell(column, row.get(column, ""), row) for column in columns if column != "front"), last]
 
 
 def _cell(column: str, value: Any, row: Mapping[str, Any]) -> str:

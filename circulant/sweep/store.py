@@ -8,7 +8,6 @@ import importlib.metadata
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,16 +91,6 @@ def sources() -> str:
     """SHA-256 of the sources of `circulant.sim` and `circulant.hw`."""
     sha = hashlib.sha256()
     for package in ("circulant.sim", "circulant.hw"):
-        for file in _files(resources.files(package)):
+        for file in sorted(Path(str(resources.files(package))).resolve().rglob("*.py")):
             sha.update(f"{file.name}\n".encode() + file.read_bytes())
     return sha.hexdigest()
-
-
-def _files(folder: Traversable) -> list[Traversable]:
-    found: list[Traversable] = []
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            found += _files(entry)
-        elif entry.name.endswith(".py"):
-            found.append(entry)
-    return found
