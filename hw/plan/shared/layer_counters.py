@@ -356,7 +356,7 @@ class SharedLayer:
             self.still = 0
             self._fetched[stage] = cycle
             if len(self._units) > 1:
-                self._served.add(there)
+                self._served = {there, *(at for at in self._served if at >= cycle)}
             if not stage:
                 self.events.blocks.append(cycle)
                 last = self._done_fetches == self._hidden_blocks - 1
