@@ -1,6 +1,6 @@
 """Runs the harness, or the simulator's own program: a job goes in, what was recorded comes out."""
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -26,6 +26,7 @@ Progress = Callable[[str, int, int], None]
 SEED = 1
 RANDOM = "+verilator+rand+reset+2"
 PLUSARGS = (f"+verilator+seed+{SEED}", RANDOM)
+HARNESS = "circulant.sim.cosim.harness"
 LOG = "simulation.log"
 SECONDS = 3600.0
 """For which a simulation may go on without the outputs of another sequence."""
@@ -73,14 +74,10 @@ def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job
         plusargs: for the circuit, more of them.
         look: called with the folder when all is recorded.
     """
-    quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
-
-    def run(folder: Path, **options: Any) -> None:
-        worker.run(worker.command("test", {
-            "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
-            "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
-            "seed": SEED, "plusargs": [*PLUSARGS, *plusargs], "extra_env": quiet, "waves": waves},
-            folder), "The simulator under cocotb", folder=folder, **options)
+    def run(folder: Path, *, environment: Mapping[str, str], **options: Any) -> None:
+        worker.run([str(simulator / manifest.top), *(["--trace"] if waves else []), *PLUSARGS, *plusargs],
+                   "The simulator under cocotb", folder=folder,
+                   environment={**environment, **toolchain.test(HARNESS, manifest.top, seed=SEED)}, **options)
 
     def load(folder: Path) -> Outcome:
         look(folder)

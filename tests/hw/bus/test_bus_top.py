@@ -2,6 +2,7 @@
 outputs."""
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.registers import IDENTIFICATION, RegisterMap
 from tests.hw import drawn_layers as layers
 from tests.hw import simulate
+
+BUILD = ("import json, sys; from cocotb_tools.runner import get_runner; "
+         "get_runner('verilator').build(**json.loads(sys.argv[1]))")
 
 
 def made(seed):
@@ -51,16 +55,15 @@ def played(tmp_path_factory):
     save = [*port.hold(), *port.save(), *port.restart(0), *port.release()]
     tools = toolchain.find()
     environment, built = tools.environment() | _stand_in(tools), folder / "built"
-    arguments = {"hdl_toplevel": TOP, "build_dir": str(built)}
     visible = folder / "visible.vlt"
     ports = "".join(f'public_flat_rw -module "{TOP}" -var "{port["name"]}"\n'
                     for port in design.manifest["bus"]["ports"])
     visible.write_text(f"`verilator_config\n{ports}")
     sources = [visible, where / "top.v", where / f"{TOP}.v"]
-    status = worker.run(worker.command("build", {
-        **arguments, "sources": [str(source) for source in sources], "build_args": [*ARGUMENTS, *UNSPLIT],
-        "timescale": ["1ns", "1ps"]}, folder), "Verilator", folder=folder, log=folder / "build.log",
-        environment=environment, poll=lambda: None, step="compiling", seconds=600)
+    arguments = json.dumps({"hdl_toplevel": TOP, "build_dir": str(built), "timescale": ["1ns", "1ps"],
+                            "sources": [str(source) for source in sources], "build_args": [*ARGUMENTS, *UNSPLIT]})
+    status = worker.run([sys.executable, "-c", BUILD, arguments], "Verilator", folder=folder, log=folder / "build.log",
+                        environment=environment, poll=lambda: None, step="compiling", seconds=600)
     assert status == 0, (folder / "build.log").read_text()
     for image in manifest.images:
         shutil.copy(image, built)
@@ -71,9 +74,8 @@ def played(tmp_path_factory):
             "bus_ps": picoseconds, "own": {"given": given}, "other": {"given": given}, "count": len(expected),
             "load": load, "save": save, "into": str(folder / "found.json")}))
         log = folder / f"run-{picoseconds}.log"
-        worker.run(worker.command("test", {**arguments, "hdl_toplevel_lang": "verilog",
-                                           "test_module": "tests.hw.bus.bus_bench", "test_dir": str(built)}, folder),
-                   "cocotb", folder=folder, log=log, environment=environment | {"CIRCULANT_BUS_JOB": str(job)},
+        worker.run([str(built / TOP)], "cocotb", folder=built, log=log, environment={
+            **environment, **tools.test("tests.hw.bus.bus_bench", TOP, seed=1), "CIRCULANT_BUS_JOB": str(job)},
                    poll=lambda: None, step="simulating", seconds=600)
         assert (folder / "found.json").exists(), log.read_text()[-4000:]
         found.append(json.loads((folder / "found.json").read_text()))

@@ -33,12 +33,9 @@ def test_frames_through_cocotbext_axi_equal_golden(tmp_path):
         shutil.copyfile(image, folder / image.name)
     np.savez(folder / "sent.npz", *(job.offered(n)[0] for n in range(len(played))))
     simulator = build(manifest, tools).folder
-    worker.run(worker.command("test", {
-        "test_module": "tests.sim.cosim.foreign_driver", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
-        "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"), "seed": 1,
-        "extra_env": {"COCOTB_REWRITE_ASSERTION_FILES": ""}}, folder),
-        "cocotb", folder=folder, log=folder / "log", environment=tools.environment(), poll=lambda: None,
-        step="cocotbext-axi", seconds=600)
+    worker.run([str(simulator / manifest.top)], "cocotb", folder=folder, log=folder / "log", poll=lambda: None,
+               environment=tools.environment() | tools.test("tests.sim.cosim.foreign_driver", manifest.top, seed=1),
+               step="cocotbext-axi", seconds=600)
     assert (folder / "received.npz").is_file(), (folder / "log").read_text()[-2000:]
     with np.load(folder / "received.npz") as received:
         frames = list(received.values())
