@@ -105,7 +105,7 @@ def test_the_manifest(returns, per):
 def test_the_memories_grow_with_the_sequences():
     """The reversed input and output and what waits for them: two sequences each."""
     net = network()
-    small, large = (generate(net, multipliers=60, max_steps=steps, objective="throughput") for steps in (10, 11))
+    small, large = (generate(net, multipliers=24, max_steps=steps, objective="throughput") for steps in (10, 11))
     width, blocks_in, blocks_out = net.stages[0].input_format.width, 2, 2
     out = net.stages[0].output_format.width
     assert large.memory_bits - small.memory_bits == 2 * (
@@ -159,7 +159,7 @@ def test_without_a_bidirectional_layer_any_length_will_do():
 def test_the_verilog_equals_golden(tmp_path, returns, options):
     net = network(returns=returns, **options)
     x = np.random.default_rng(2).uniform(-1, 1, (24, 6, net.flow.size))
-    design = generate(net, multipliers=120, max_steps=6, objective="throughput")
+    design = generate(net, multipliers=60, max_steps=6, objective="throughput")
     design.write(tmp_path / "design")
     result = verify(tmp_path / "design", net.vectors(x))
     assert (result.mismatches, result.first) == (0, None)

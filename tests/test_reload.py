@@ -40,6 +40,12 @@ def written(tmp_path_factory):
     return design, design.write(tmp_path_factory.mktemp("reloadable") / "design")
 
 
+@pytest.fixture(scope="module")
+def fixed():
+    """The same without a port."""
+    return generate(deep(3), multipliers=90, streams=2, objective="throughput", protection="secded")
+
+
 def test_networks_and_states_are_exchanged_in_verilog(written):
     design, folder = written
     own, other = design.network, deep(7)
@@ -73,9 +79,8 @@ def test_a_port_that_refused_a_word_is_named(written):
         exchange(folder, design.network, deep(7), [*control, (64, 1)], vectors.inputs, patience=2000)
 
 
-def test_only_the_port_is_added(written):
+def test_only_the_port_is_added(written, fixed):
     design, _ = written
-    fixed = generate(deep(3), multipliers=90, streams=2, objective="throughput", protection="secded")
     assert "configuration" not in fixed.manifest
     assert "cfg" not in fixed.verilog
     assert "circulant_loadable" not in fixed.verilog
@@ -124,11 +129,9 @@ def test_both_directions_take_new_weights_between_two_sequences():
         config.restore(golden.initial(1))
 
 
-def test_a_design_with_fixed_images_is_no_place_for_another_network(tmp_path):
-    net = deep(3)
-    folder = generate(net, multipliers=90, objective="throughput").write(tmp_path / "fixed")
+def test_a_design_with_fixed_images_is_no_place_for_another_network(fixed, tmp_path):
     with pytest.raises(Refusal, match=r"manifest\.json must be of a reloadable design.*hardware\.reloadable=true$"):
-        exchange(folder, net, deep(4), [], np.zeros((1, 2, 6), np.int64))
+        exchange(fixed.write(tmp_path / "fixed"), deep(3), deep(4), [], np.zeros((1, 2, 6), np.int64))
 
 
 def test_the_network_must_be_that_of_the_design(written):

@@ -62,7 +62,7 @@ class Toolchain:
         return environment | {"PATH": os.pathsep.join(path), "MAKEFLAGS": " ".join(settings)}
 
     def test(self, module: str, top: str, *, seed: int) -> dict[str, str]:
-        """What a compiled simulator of ``top`` also needs in its environment to run cocotb's tests of a module, as
+        """Variables that a compiled simulator of ``top`` needs besides to run the tests of a module under cocotb, as
         cocotb's own runner gives it; a process with that takes as long to start as the simulator."""
         from find_libpython import find_libpython
 

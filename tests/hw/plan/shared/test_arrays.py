@@ -1,6 +1,7 @@
 """Which layers share an array, what it costs, and what cannot be had."""
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_interleaved_streams_share_an_array():
 
 def test_a_reloadable_design_takes_as_long_as_another_one():
     """Products with the state before are issued in both before the sample comes."""
-    fixed, loadable = (generate(TWO, multipliers=60, objective="latency", reloadable=reloadable).manifest
+    fixed, loadable = (generate(TWO, multipliers=24, objective="latency", reloadable=reloadable).manifest
                        for reloadable in (False, True))
     assert "configuration" in loadable
     for figure in ("repeats", "latency_spaced", "latency_contiguous"):
@@ -143,6 +144,7 @@ def late(plans):
     return figures(made, plans, max_steps=1, reloadable=False).latency_spaced
 
 
+@cache
 def wider(objective, latency=0):
     return plan(WIDER, 36, objective=objective, levels=6, latency=latency)
 
@@ -151,7 +153,7 @@ def test_a_latency_is_asked_for_beside_an_objective():
     soonest, usual, fastest = (late(wider(objective)) for objective in ("latency", "auto", "area"))
     assert soonest < usual < fastest, "else the limits below say nothing"
     periods = []
-    for limit in (soonest, usual - 1, usual, fastest - 1, fastest):
+    for limit in (soonest, usual - 1, fastest - 1, fastest):
         plans = wider("area", limit)
         assert late(plans) <= limit and sum(each.multipliers for each in plans) <= 36
         periods.append(plans[0].cycles)
