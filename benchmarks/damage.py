@@ -105,15 +105,21 @@ def _nodes(value: Any, trail: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from _nodes(inner, (*trail, key))
 
 
+def _drawn(body: Any, rng: np.random.Generator) -> tuple[tuple[Any, ...], Any]:
+    """A drawn value of a document: the keys on the way to it, and what holds it."""
+    trails = list(_nodes(body))
+    trail = trails[int(rng.integers(len(trails)))]
+    parent = body
+    for key in trail[:-1]:
+        parent = parent[key]
+    return trail, parent
+
+
 def _changed(body: Any, rng: np.random.Generator, times: int) -> str:
     """Change values of a document in place: another value, one less, or one more."""
     said = []
     for _ in range(times):
-        trails = list(_nodes(body))
-        trail = trails[int(rng.integers(len(trails)))]
-        parent = body
-        for key in trail[:-1]:
-            parent = parent[key]
+        trail, parent = _drawn(body, rng)
         value = copy.deepcopy(VALUES[int(rng.integers(len(VALUES)))])
         way = int(rng.integers(8))
         if way == 0:
@@ -131,26 +137,25 @@ def _changed(body: Any, rng: np.random.Generator, times: int) -> str:
 def crafted(path: Path, rng: np.random.Generator) -> str:
     """Values that are others, under a hash that is right; so are those of the records behind it."""
     document = json.loads(path.read_text())
-    body = {key: value for key, value in document.items() if key not in ("format", "version", "hash")}
+    body = _body(document)
     said = _changed(body, rng, int(rng.integers(1, 3)))
     after = artifact.write_json(path, document["format"], document["version"], body)
-    if path.name in RECORDS:
-        for name in RECORDS[RECORDS.index(path.name) + 1:]:
-            record = json.loads(path.with_name(name).read_text())
-            later = {key: value for key, value in record.items() if key not in ("format", "version", "hash")}
-            after = artifact.write_json(path.with_name(name), record["format"], record["version"],
-                                        later | {"after": after})
+    for name in RECORDS[RECORDS.index(path.name) + 1:] if path.name in RECORDS else ():
+        record = json.loads(path.with_name(name).read_text())
+        after = artifact.write_json(path.with_name(name), record["format"], record["version"],
+                                    _body(record) | {"after": after})
     return said
+
+
+def _body(document: dict[str, Any]) -> dict[str, Any]:
+    """The part of a file that its hash is of."""
+    return {key: value for key, value in document.items() if key not in ("format", "version", "hash")}
 
 
 def _retold(path: Path, rng: np.random.Generator) -> str:
     """A token that no writer writes."""
     document = json.loads(path.read_text())
-    trails = list(_nodes(document))
-    trail = trails[int(rng.integers(len(trails)))]
-    parent = document
-    for key in trail[:-1]:
-        parent = parent[key]
+    trail, parent = _drawn(document, rng)
     parent[trail[-1]] = "@token@"
     token = TOKENS[int(rng.integers(len(TOKENS)))]
     path.write_text(json.dumps(document).replace('"@token@"', token))
@@ -209,9 +214,8 @@ def recast(path: Path, rng: np.random.Generator) -> str:
     artifact.write_npz(path, header["format"], header["version"], arrays, **header["meta"])
     if path.name == "weights.npz":
         network = json.loads((path.parent / "network.json").read_text())
-        body = {key: value for key, value in network.items() if key not in ("format", "version", "hash")}
         artifact.write_json(path.parent / "network.json", network["format"], network["version"],
-                            body | {"weights": artifact.digest_arrays(arrays)})
+                            _body(network) | {"weights": artifact.digest_arrays(arrays)})
     return f"{name} {way}"
 
 
@@ -229,9 +233,6 @@ def _misspelt(path: Path, rng: np.random.Generator) -> str:
 
 def _remade(path: Path, rng: np.random.Generator) -> str:
     """Values that are others, under a hash that is right."""
-    if not zipfile.is_zipfile(path):  # Of a victim without what torch writes.
-        _noise(path, rng)
-        return ""
     import torch
 
     from circulant.training import store

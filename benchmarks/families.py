@@ -4,18 +4,14 @@ WaveNet; and MLPerf Tiny's DS-CNN. Period and latency, predicted, and played und
 Published are cycles of the vendor's software model on a V80, without input and output, of dense matrices in bfloat16.
 Nobody here has measured them. Weights are random.
 """
-import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
-from circulant.hw import generate
+from benchmarks.cycles import Cycles, measured, rows, samples
 from circulant.hw.beats import AUTO
-from circulant.hw.planner import layer_multiplications
-from circulant.sim.cosim import verify
-from circulant.sim.figures import floor
+from circulant.sim.document import Document
 from circulant.sim.kinds.activation import FloatActivation
 from circulant.sim.kinds.add import FloatAdd
 from circulant.sim.kinds.concat import FloatConcat
@@ -32,11 +28,10 @@ from circulant.sim.kinds.taps import FloatTaps
 from circulant.sim.passes.layer import FloatLayer
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
-from circulant.sim.refusal import Refusal
 from circulant.sim.shape.graph import Input, Node
 from circulant.sim.shape.window import Flow, Grid, Window
 
-__all__ = ["FAMILIES", "Plan", "Report", "Row", "measure", "model"]
+__all__ = ["FAMILIES", "measure", "model"]
 
 STEPS = 24
 """Steps of each of the two sequences, or half of the vectors, that are played."""
@@ -162,97 +157,23 @@ def model(name: str, block: int) -> Model:
                  (family.nodes[-1].layer.name,))
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Planned cycles: None where they are not planned; ``estimates`` names those that are no promise."""
-
-    period: float
-    latency_spaced: int | None
-    latency_contiguous: int | None
-    estimates: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A family's design: what is published, planned, and, where it was played, measured."""
-
-    family: str
-    shape: str
-    block: int
-    vollo_v80: int | None
-    floor_cycles: int
-    refused: str = ""
-    multipliers: int | None = None
-    predicted: Plan | None = None
-    period: float | None = None
-    latency_spaced: float | None = None
-    latency_contiguous: float | None = None
-    words: int | None = None
-    mismatches: int | None = None
-
-    @property
-    def text(self) -> str:
-        """A line of the table."""
-        if self.predicted is None:
-            return self.refused
-        planned = f"period {self.predicted.period:g} planned, floor {self.floor_cycles}, {self.multipliers} multipliers"
-        if self.mismatches is None:
-            return planned
-        return (f"{planned}; period {self.period:g}, latency {self.latency_spaced:g} measured, {self.mismatches} "
-                f"mismatches in {self.words} words{f'; Vollo {self.vollo_v80}' if self.vollo_v80 else ''}")
-
-
-@dataclass(frozen=True)
-class Report:
-    """The rows of all families that were measured, and a table."""
-
-    rows: list[Row]
-    table: dict[str, str]
-    multipliers: int
-    levels: int
-    benchmark: str = "families"
-
-
 def measure(names: Sequence[str] = (), blocks: Sequence[int] = (8, 16), *, multipliers: int = 2760, levels: int = 6,
-            simulate: bool = True, steps: int = STEPS, note: Callable[[str], None] = lambda text: None) -> Report:
-    """A row for each family and block size.
+            simulate: bool = True, steps: int = STEPS, note: Callable[[str], None] = lambda text: None
+            ) -> Document:
+    """Figures of each family and block size, and a table.
 
     Parameters:
         names: of `FAMILIES`; all where there are none.
         levels: of logic between two registers.
         simulate: whether designs are built and played with stalls, or planned only.
     """
-    rows: list[Row] = []
-    for name in names or FAMILIES:
-        for block in blocks:
-            note(f"{name}, k = {block}")
-            rows.append(_row(name, block, multipliers=multipliers, levels=levels, steps=steps if simulate else 0))
-    table = {f"{row.shape}, k = {row.block}": row.text for row in rows}
-    return Report(rows, table, multipliers, levels)
+    def family(name: str, block: int) -> Cycles:
+        made = model(name, block)
+        network = quantize(made, samples(made, max(steps, 8)), weight_bits=12, activation_bits=16)
+        return measured(network, samples(made, steps) if simulate else None, levels=levels, objective="auto",
+                        beat_blocks=AUTO, multipliers=min(multipliers, FEWER.get(name, multipliers)),
+                        published={"V80": FAMILIES[name][-1]})
 
-
-def _row(name: str, block: int, *, multipliers: int, levels: int, steps: int) -> Row:
-    made, vollo, played = model(name, block), FAMILIES[name][-1], max(steps, 8)
-    multipliers = min(multipliers, FEWER.get(name, multipliers))
-    shape = (2, played, made.flow.size) if made.sequence else (8, *made.shape) if made.shape else (
-        2 * played, made.flow.size)
-    x = np.random.default_rng(1).normal(0, 0.5, shape)
-    network = quantize(made, x, weight_bits=12, activation_bits=16)
-    found = Row(name.split("-")[0], name, block, vollo,
-                floor_cycles=floor(sum(map(layer_multiplications, network.stages)), multipliers))
-    try:
-        design = generate(network, multipliers=multipliers, levels=levels, objective="auto", beat_blocks=AUTO)
-    except Refusal as refusal:
-        return replace(found, refused=str(refusal))
-    manifest = design.manifest
-    found = replace(found, multipliers=design.multipliers, predicted=Plan(
-        max(each["cycles"] for each in manifest["layers"]), manifest["latency_spaced"], manifest["latency_contiguous"],
-        tuple(manifest.get("estimates", ()))))
-    if not steps:
-        return found
-    with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
-        design.write(Path(folder) / "design")
-        result = verify(Path(folder) / "design", network.vectors(x))
-    return replace(found, period=result.cycles_per_step or result.cycles_per_sequence, words=result.words_compared,
-                   latency_spaced=result.latency_spaced, latency_contiguous=result.latency_contiguous,
-                   mismatches=result.mismatches)
+    found, table = rows([(f"{name}, k = {block}", {"family": name, "block": block}, partial(family, name, block))
+                         for name in names or FAMILIES for block in blocks], note)
+    return {"benchmark": "families", "table": table, "multipliers": multipliers, "levels": levels, "families": found}

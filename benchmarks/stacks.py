@@ -4,29 +4,23 @@ latency, predicted, and measured under Verilator against the golden model.
 Published are latencies of model-zoo benchmarks, version 29.0.0+zoo.0.4.0, in cycles of the vendor's software model
 without input and output: of dense matrices in bfloat16, without retraining. Nobody here has measured them.
 """
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks import families
+from benchmarks.cycles import Cycles, measured, rows, samples
 from benchmarks.designs import DESIGNS, of_shape
 from benchmarks.rnn import layer
-from circulant.hw import generate
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import AHEAD, MAIN
-from circulant.hw.plan.latency import sample_latencies
 from circulant.hw.plan.shared.cost import sample_issues
-from circulant.hw.planner import layer_multiplications, plan
-from circulant.hw.top import Top
-from circulant.hw.unit import unelaborated
-from circulant.sim.cosim import verify
+from circulant.hw.planner import plan
 from circulant.sim.document import Document
-from circulant.sim.figures import floor
 from circulant.sim.golden.network import Network
 from circulant.sim.kinds.gru import FloatGru
 from circulant.sim.kinds.lstm import FloatLstm
@@ -115,31 +109,28 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
 
 
 def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (), *, papers: bool = False,
-            multipliers: int = 2760, levels: int = 4, objective: str = "throughput", streams: int = 1,
-            beat_blocks: int = 1, simulate: bool = True, steps: int = STEPS,
-            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            multipliers: int = 2760, simulate: bool = True, steps: int = STEPS,
+            note: Callable[[str], None] = lambda text: None, **chosen: Any) -> Document:
     """Figures of each stack and block size, and a table.
 
     Parameters:
         shapes: numbers of `SHAPES`, from 1; all where there are none.
         blocks: block sizes; where there are none those that a network is aimed at, else 8 and 16.
         papers: `PAPERS` in place of `SHAPES`.
-        levels: of logic between two registers.
-        objective, streams, beat_blocks: see `circulant.hw.generate`.
         simulate: whether designs are generated, built and simulated, or planned only.
         steps: of each of the two sequences that are played; where steps are long and short by turns, four turns of them
             at the least.
+        chosen: options of `circulant.generate`: levels, objective, streams, beat_blocks.
     """
-    stacks, table, known = [], {}, PAPERS if papers else SHAPES
-    for shape in [known[n - 1] for n in shapes] or known:
-        for block in blocks or (AIMED.get(shape, (8, 16)) if papers else (8, 16)):
-            title = f"{shape.title}, k = {block}" + (f", {streams} streams" if streams > 1 else "")
-            note(title)
-            stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels, objective=objective,
-                                         streams=streams, beat_blocks=beat_blocks, steps=steps if simulate else 0))
-            table[title] = _line(found)
-    return {"benchmark": "stacks", "table": table, "multipliers": multipliers, "levels": levels, "objective": objective,
-            "stacks": stacks}
+    known, streams = PAPERS if papers else SHAPES, chosen.get("streams", 1)
+    works = [(f"{shape.title}, k = {block}" + (f", {streams} streams" if streams > 1 else ""),
+              {"cell": shape.cell, "layers": shape.layers, "hidden": shape.hidden, "projection": shape.projection,
+               "block": block, **chosen},
+              partial(_stack, shape, block, multipliers=multipliers, steps=steps if simulate else 0, **chosen))
+             for shape in [known[n - 1] for n in shapes] or known
+             for block in blocks or (AIMED.get(shape, (8, 16)) if papers else (8, 16))]
+    found, table = rows(works, note)
+    return {"benchmark": "stacks", "table": table, "multipliers": multipliers, **chosen, "stacks": found}
 
 
 def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str) -> list[str]:
@@ -166,54 +157,9 @@ def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective:
     return lines
 
 
-def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str, streams: int,
-           beat_blocks: int, steps: int) -> Document:
-    made, multipliers = network(shape, block), min(multipliers, LEAST.get(shape.cell, multipliers))
-    chosen: dict[str, Any] = {"levels": levels, "objective": objective, "streams": streams,
-                              "beat_blocks": beat_blocks}
-    with unelaborated():
-        plans = plan(made, multipliers, **chosen)
-        late = sample_latencies(made, plans, Top(made, plans).blocks)
-    found: dict[str, Any] = {
-        "cell": shape.cell, "layers": shape.layers, "inputs": made.flow.size, "hidden": shape.hidden,
-        "projection": shape.projection, "block": block, **chosen,
-        "multipliers": sum(each.multipliers for each in plans),
-        "floor_cycles": floor(sum(map(layer_multiplications, made.stages)), multipliers),
-        "cycles_predicted": max(each.cycles for each in plans), "predicted": late,
-        "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
-    if (aim := AIMED.get(shape, {}).get(block)) and levels == LEVELS:
-        found["aimed"] = [None if each == inf else each for each in aim]
-    if steps:
-        x = np.random.default_rng(1).normal(0, 0.5, (2 * streams, steps, made.flow.size))
-        x = x if made.sequence else x.reshape(-1, made.flow.size)
-        with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
-            design = generate(made, multipliers=multipliers, **chosen)
-            design.write(Path(folder) / "design")
-            result = verify(Path(folder) / "design", made.vectors(x))
-        found |= {"multipliers": design.multipliers,
-                  "cycles_per_step": result.cycles_per_step or result.cycles_per_sequence,
-                  "latency_spaced": result.latency_spaced, "latency_contiguous": result.latency_contiguous,
-                  "words": result.words_compared,
-                  "mismatches": result.mismatches, "seconds_build": result.seconds_build}
-    return found
-
-
-def _line(found: dict[str, Any]) -> str:
-    late = found["predicted"]
-    said = (f"period {found['cycles_predicted']:g} and latency {late['latency_spaced']} spaced, "
-            f"{late['latency_contiguous']} contiguous predicted, floor {found['floor_cycles']}, "
-            f"{found['multipliers']:,} multipliers")
-    if "mismatches" in found:
-        said += (f"; period {found['cycles_per_step']:g} and latency {found['latency_spaced']:g} spaced, "
-                 f"{found['latency_contiguous']:g} contiguous measured, "
-                 f"{found['mismatches']} mismatches in {found['words']:,} words")
-    if "aimed" in found:
-        played = "mismatches" in found
-        figures = (found["cycles_per_step" if played else "cycles_predicted"],
-                   found["latency_spaced"] if played else late["latency_spaced"])
-        said += "; aimed at " + ", ".join(
-            f"{name} {aim}: {'held' if figure <= aim else 'missed'}"
-            for name, aim, figure in zip(("period", "latency"), found["aimed"], figures, strict=True) if aim)
-    if found["published"]["V80"] is None:
-        return said
-    return f"{said}; published latency {found['published']['V80']} and {found['published']['IA-840f'] or 'none'}"
+def _stack(shape: Shape, block: int, *, multipliers: int, steps: int, streams: int = 1, **chosen: Any) -> Cycles:
+    made, aims = network(shape, block), AIMED.get(shape, {}).get(block, ())
+    return measured(made, samples(made, steps, 2 * streams) if steps else None,
+                    multipliers=min(multipliers, LEAST.get(shape.cell, multipliers)), streams=streams,
+                    published={"V80": shape.v80, "IA-840f": shape.ia840f},
+                    aimed=[None if each == inf else each for each in aims if chosen.get("levels") == LEVELS], **chosen)

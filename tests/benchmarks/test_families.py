@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from benchmarks import families
+from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow
 
 
@@ -33,15 +34,28 @@ def test_a_convolution_sees_earlier_steps_alone():
 def test_the_separable_network_has_few_multipliers_and_no_published_cycles(monkeypatch):
     monkeypatch.setitem(families.FAMILIES, "ds-cnn", ("separable", (8,), *families.FAMILIES["ds-cnn"][2:]))
     monkeypatch.setitem(families.FEWER, "ds-cnn", 24)
-    row, = families.measure(["ds-cnn"], [8], simulate=False).rows
-    assert 12 < row.multipliers <= 24 and row.vollo_v80 is None
-    assert row.floor_cycles <= row.predicted.period <= 1.6 * row.floor_cycles
+    row, = families.measure(["ds-cnn"], [8], simulate=False)["families"]
+    assert 12 < row["multipliers"] <= 24 and row["published"] == {"V80": None}
+    assert row["floor_cycles"] <= row["cycles_predicted"] <= 1.6 * row["floor_cycles"]
 
 
 def test_a_row_is_planned_and_played(monkeypatch):
     monkeypatch.setitem(families.FAMILIES, "space-small", ("space", (8, 4), Flow(8, sequence=True), 99))
-    row, = families.measure(["space-small"], [4], multipliers=100, simulate=False).rows
-    assert row.floor_cycles > 0 and row.multipliers <= 100 and row.mismatches is None and "planned" in row.text
-    played, = families.measure(["space-small"], [4], multipliers=100, steps=12).rows
-    assert (played.mismatches, played.vollo_v80) == (0, 99) and played.period >= row.floor_cycles
-    assert played.text.endswith("words; Vollo 99")
+    planned = families.measure(["space-small"], [4], multipliers=100, simulate=False)
+    row, = planned["families"]
+    assert row["floor_cycles"] > 0 and row["multipliers"] <= 100 and row["mismatches"] is None
+    found = families.measure(["space-small"], [4], multipliers=100, steps=12)
+    played, = found["families"]
+    assert (played["mismatches"], played["published"]["V80"]) == (0, 99)
+    assert played["cycles_per_step"] == row["cycles_predicted"] >= row["floor_cycles"]
+    assert found["table"]["space-small, k = 4"].endswith("words; published latency 99")
+
+
+def test_a_refused_network_has_the_reason(monkeypatch):
+    def refuse(made, x, **options):
+        raise Refusal("It must be smaller; choose another one")
+
+    monkeypatch.setattr(families, "measured", refuse)
+    found = families.measure(["space-576-448"], [8], simulate=False)
+    assert (found["families"], found["table"]) == ([], {
+        "space-576-448, k = 8": "It must be smaller; choose another one"})

@@ -15,7 +15,7 @@ from circulant.sim.refusal import Refusal
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    return victim(tmp_path_factory.mktemp("hostile") / "run", torch=False)
+    return victim(tmp_path_factory.mktemp("hostile") / "run")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_the_victim_is_whole(whole, tmp_path, pictures):
     shutil.copytree(whole, tmp_path / "run")
     for file in ("vectors.npz", "both/network.json", "images/weights.npz", "training.json"):
         assert check(Case("", tmp_path / "run", file)).verdict == "taken"
-    made = networks(np.random.default_rng(5)).values()
+    made = [Network.load(whole), *networks().values()]
     assert {layer.kind for network in made for layer in network.stages} == {
         "gru", "lstm", "linear", "bidirectional", "conv", "residual", "pool", "flatten", "argmax"}
 
