@@ -185,24 +185,13 @@ def _row(work: Work, cluster: Cluster, levels: int, record: Record[_Played] | No
             vectors, stalls = made.vectors(x), work.steps > FEW and not images
 
             def played() -> _Played:
-                result = verify(where / SYSTEM, vectors, stalls=stalls, progress=_stages(work.title, note))
+                result = verify(where / SYSTEM, vectors, stalls=stalls)
                 return _Played(result.cycles_per_step, result.latency_spaced, result.words_compared, result.mismatches)
 
             made_of = sorted(json.loads((where / SYSTEM / "manifest.json").read_text())["files"].items())
             key = hashlib.sha256(repr((made.hash, made_of, x.tobytes(), stalls)).encode()).hexdigest()
             row.update(cast("Row", vars(record.get(key, played))))
     return row
-
-
-def _stages(title: str, note: Callable[[str], None]) -> Callable[[str, int, int], None]:
-    """A function that tells of each stage of a simulation, and of each sequence."""
-    told = set[tuple[str, int]]()
-
-    def tell(stage: str, done: int, total: int) -> None:
-        if (stage, done) not in told:
-            told.add((stage, done))
-            note(f"{title}: {stage}, {done} of {total}")
-    return tell
 
 
 def _one_chip(work: Work, made: Network, levels: int) -> dict[str, float | None]:

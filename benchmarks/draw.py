@@ -82,14 +82,13 @@ def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = N
                  *map(str, rng.choice(CELLS[:3] if kind == "recurrent" else CELLS, rng.integers(2)))]
         inputs, steps = int(rng.integers(1, 12)), int(rng.integers(1, 7))
         layers = recurrent_layers(rng, inputs, cells, [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)])
-        layers = _over_time(more, layers)
         model, data = Model.chain(f"fuzz_{seed}", inputs, True, layers), rng.normal(0, 1, (samples, steps, inputs))
         streams = int(rng.integers(1, 4)) if kind == "recurrent" else 1
         data = np.concatenate([data] * streams)  # Full rounds of interleaved sequences.
     elif kind == "perceptron":
         inputs = int(rng.integers(1, 40))
-        plain = _perceptron(rng, inputs, int(rng.integers(1, 4)))
-        model = Model.chain(f"fuzz_{seed}", inputs, False, tuple(_summed(more, plain)))
+        layers = tuple(_perceptron(rng, inputs, int(rng.integers(1, 4))))
+        model = Model.chain(f"fuzz_{seed}", inputs, False, layers)
         data = rng.normal(0, 1, (samples, inputs))
     elif kind == "graph":
         sequence = bool(rng.integers(2))
@@ -175,19 +174,6 @@ def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Stage
     return layers
 
 
-def _summed(rng: np.random.Generator, layers: list[Stage]) -> list[Stage]:
-    """The layers, and at times behind one of them a residual sum of vectors."""
-    if rng.random() < 0.6:
-        return layers
-    at = int(rng.integers(len(layers)))
-    size = layers[at].outputs
-    between = int(rng.integers(1, 20))
-    body = (_linear(rng, "sum_first", size, between, relu=True), _linear(rng, "sum_second", between, size))
-    shortcut = (_linear(rng, "sum_shortcut", size, size),) if rng.integers(2) else ()
-    made = float_model.Residual("sum", size, None, body, shortcut, relu=bool(rng.integers(2)))
-    return [*layers[:at + 1], made, *layers[at + 1:]]
-
-
 def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], blocks: list[int]) -> tuple[Stage, ...]:
     """Recurrent layers, one for each of ``cells``, and a fully connected one; their block sizes are ``blocks``."""
     layers: list[Stage] = []
@@ -209,14 +195,6 @@ def _product(rng: np.random.Generator, name: str, inputs: int, outputs: int, k: 
              relu: bool = False) -> FloatLinear:
     return FloatLinear(name, inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
                        rng.normal(0, 0.5, outputs), relu=relu)
-
-
-def _over_time(rng: np.random.Generator, layers: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """The layers, and at times where they give every step a mean or a maximum over all of them."""
-    if getattr(layers[-2], "returns", "") != "sequence" or rng.random() < 0.5:
-        return layers
-    pool = FloatOverTime("pool", layers[-1].outputs, ("max", "mean")[rng.integers(2)])
-    return *layers, pool
 
 
 def _recurrent(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: int, k: int,

@@ -2,7 +2,6 @@
 measured cycles; and damaged files, which must be refused."""
 import random
 import tempfile
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 from benchmarks import hostile, paces
 from benchmarks.draw import LONGEST, Drawn, draw, draw_graph
-from benchmarks.paces import affordable
+from benchmarks.paces import affordable, fault
 from circulant.hw.beats import AUTO
 from circulant.hw.c import Emulator
 from circulant.sim.cosim import icarus, verify
@@ -84,9 +83,7 @@ def trial(seed: int, *, verilog: bool) -> Trial:
     except Refusal as refusal:
         return Trial(seed, drawn.title, REFUSED, f"golden: {refusal}")
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(place.filename).name}:{place.lineno}"
-        return Trial(seed, drawn.title, FAILED, f"{type(error).__name__} at {where}: {error}", tuple(compared))
+        return Trial(seed, drawn.title, FAILED, fault(error), tuple(compared))
     if not compared:
         return Trial(seed, drawn.title, REFUSED, "; ".join(reasons))
     return Trial(seed, drawn.title, EXACT, "; ".join(reasons), tuple(compared))
@@ -148,7 +145,7 @@ def graph_trial(seed: int, *, four_state: bool) -> Trial:
     except Refusal as refusal:
         return Trial(seed, title, REFUSED, str(refusal), tuple(compared))
     except Exception as error:
-        return Trial(seed, title, FAILED, f"{type(error).__name__}: {error}", tuple(compared))
+        return Trial(seed, title, FAILED, fault(error), tuple(compared))
     why = f"{wrong} words differ from the golden model" if wrong else ""
     return Trial(seed, title, FAILED if wrong else EXACT, why, tuple(compared))
 

@@ -1,7 +1,6 @@
 """Logic that Yosys makes of designs, against what `circulant.hw.plan.families` makes of their plans: look-up tables and
 flip-flops of designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,7 +12,6 @@ from scipy.optimize import lsq_linear
 
 from benchmarks import drawn_logic, small_cnn
 from benchmarks.synthesis import POINTS, Counts, Logic, Point, cells, counts, foretold, network, occupied
-from circulant.boards.synthesis import synthesize
 from circulant.hw import Design, generate
 from circulant.hw.plan.families import FAMILIES
 from circulant.sim.quantize.quantize import quantize
@@ -144,9 +142,7 @@ def _joined(old: Measured | None, new: Measured) -> Measured:
 
 
 def _row(key: int | str, title: str, design: Design, families: tuple[str, ...]) -> Measured:
-    with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
-        folder = design.write(Path(temporary) / "design")
-        found = {family: cells(synthesize(folder, family)) for family in families}
+    found = {family: cells(design, family) for family in families}
     return {"design": title, **counts(design), "fitted": [family for family in families if key in FITTED[family]],
             "found": found}
 

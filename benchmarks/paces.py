@@ -25,7 +25,7 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 
-__all__ = ["KEPT", "Drawn", "affordable", "draw", "measure", "planned", "trial"]
+__all__ = ["KEPT", "Drawn", "affordable", "draw", "fault", "measure", "planned", "trial"]
 
 KEPT = Path("build") / "paces.jsonl"
 """Outcomes by seed, so that a call that is interrupted goes on; ``make clean`` removes them. One that is no success is
@@ -168,9 +168,7 @@ def trial(seed: int) -> Trial:
     except SimulationError as error:
         return Trial(seed, title, "different", str(error))
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(place.filename).name}:{place.lineno}"
-        return Trial(seed, title, "failed", f"{type(error).__name__} at {where}: {error}")
+        return Trial(seed, title, "failed", fault(error))
     measured = {name: float(getattr(seen, field)) for name, field in FIGURES.items()}
     said_of: Mapping[str, Any] = design.manifest
     about = {name: said_of[name] for name in said_of.get("estimates", ())}
@@ -179,6 +177,12 @@ def trial(seed: int) -> Trial:
     wrong += [f"{seen.mismatches} words differ"] if seen.mismatches else []
     return Trial(seed, title, "different" if wrong else "equal", "; ".join(wrong),
                  arrays="shared" if sharings(design.plans) else "own", planned=said, estimated=about, measured=measured)
+
+
+def fault(error: Exception) -> str:
+    """An exception with the line of its origin."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {error}"
 
 
 def measure(*, count: int, first: int = 0, kept: Path | None = KEPT,

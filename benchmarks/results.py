@@ -11,7 +11,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks import campaign, marks, records
+import click
+
+from benchmarks import campaign, records
 from benchmarks.experiments import EXPERIMENTS, FOLDER, TITLES, Row, rows
 from benchmarks.records import KEPT
 from circulant.report.report import compression
@@ -238,9 +240,13 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
     Raises:
         click.ClickException: when it has not both marks.
     """
-    between = path.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+    text = path.read_text("utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise click.ClickException(f"{path} must have the lines {BEGIN} and {END} once each; put them back")
+    head, _, rest = text.partition(BEGIN)
+    between, _, tail = rest.partition(END)
     written = {section.partition("\n")[0]: f"## {section.rstrip()}\n" for section in between.split("\n## ")[1:]}
-    marks.replace(path, BEGIN, END, document(found, written))
+    atomic_text(path, f"{head}{BEGIN}\n\n{document(found, written)}\n{END}{tail}")
     rows_ = path.parent / "measured" / "results.csv"
     rows_.parent.mkdir(exist_ok=True)
     atomic_text(rows_, sheet(found, rows_.read_text("utf-8") if rows_.exists() else ""))

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.rnn import layer
 from circulant.boards.device import device
 from circulant.boards.levels import Netlist
-from circulant.boards.synthesis import FAMILIES, Synthesis, synthesize
+from circulant.boards.synthesis import FAMILIES, synthesize
 from circulant.hw import Design, generate
 from circulant.hw.design import TOP
 from circulant.hw.emit.inventory import Inventory
@@ -189,8 +189,10 @@ class Counts(TypedDict):
     quantities: dict[str, float]
 
 
-def cells(found: Synthesis) -> Logic:
-    """The cells of a synthesis that `occupied` and the fits take."""
+def cells(design: Design, family: str) -> Logic:
+    """The cells that Yosys makes of a design for a family."""
+    with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
+        found = synthesize(design.write(Path(folder) / "design"), family)
     return {"dsps": found.dsps, "block_rams": found.block_rams, "luts": found.luts, "lut_rams": found.lut_rams,
             "carries": found.carries, "flip_flops": found.flip_flops}
 

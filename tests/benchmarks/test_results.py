@@ -226,6 +226,12 @@ def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
     assert "old" not in text
     assert text.startswith(f"head\n{results.BEGIN}\n\n{kept}\n"), "nothing was found of it, so it stays"
     assert "## MNIST, perceptron" in text
-    path.write_text("no marks")
-    with pytest.raises(click.ClickException, match="once each"):
+
+
+@pytest.mark.parametrize("text", ["", results.BEGIN, f"{results.BEGIN} {results.BEGIN} {results.END}"])
+def test_both_marks_must_be_there_once(tmp_path, text):
+    path = tmp_path / "results.md"
+    path.write_text(text)
+    with pytest.raises(click.ClickException, match=r"must have the lines .* once each; put them back"):
         results.write(path, {})
+    assert path.read_text() == text
