@@ -297,7 +297,7 @@ def test_each_any_is_counted():
 
 
 LINES = {
-    "circulant": 10_841,
+    "circulant": 10_828,
     "training": 15_930,
     "sim": 18_080,
     "hw": 27_950,
@@ -305,7 +305,7 @@ LINES = {
     "benchmarks": 7_435,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_833,
+    "tests": 56_822,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

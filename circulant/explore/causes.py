@@ -22,8 +22,7 @@ def hopeless(rows: Rows, same: int = SAME) -> bool:
 
 def reasons(rows: Rows) -> str:
     """The reasons of the rows that failed, the most frequent first, with their numbers."""
-    counted = sorted(failures(rows).items(), key=lambda each: -each[1])
-    return "; ".join(f"{why} ({count} times)" if count > 1 else why for why, count in counted)
+    return "; ".join(f"{why} ({count} times)" if count > 1 else why for why, count in failures(rows).most_common())
 
 
 def ended(words: str, rows: Rows) -> Refusal | ToolError:

@@ -1,4 +1,5 @@
 """The page of an exploration: decisions of phase I as a tree, designs, resources, and dense networks beside them."""
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -83,7 +84,7 @@ def tree(models: Models) -> Picture:
         lines["y"] += [py, py, y, y, None]
     labels = [f"dense<br>{shown(models.metric, models.dense)}", *(_node(models, each) for each in models.decisions)]
     hover = ["the dense baseline", *(f"rule {each.step}: {RULES[each.step]}<br>k = {each.block_size}, {each.cell}<br>"
-                                     f"{_wrapped(each.why)}" for each in models.decisions)]
+                                     f"{'<br>'.join(textwrap.wrap(each.why, 60))}" for each in models.decisions)]
     colors = ["soft", *(PALETTE[2] if each.kept else PALETTE[4] for each in models.decisions)]
     traces = [{"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False,
                "line": {"color": "soft", "width": 1}, **lines},
@@ -107,12 +108,6 @@ def _node(models: Models, each: Decision) -> str:
     score = "failed" if each.score is None else shown(models.metric, each.score)
     size = each.block_size.replace(" ", "<br>") if "=" in each.block_size else f"k = {each.block_size}"
     return f"{size}<br>{score}"
-
-
-def _wrapped(text: str, width: int = 60) -> str:
-    import textwrap
-
-    return "<br>".join(textwrap.wrap(text, width))
 
 
 def _resources(part: str, rows: Sequence[Mapping[str, Any]], designs: Designs) -> Picture:

@@ -58,7 +58,7 @@ def lines(runs: Sequence[Figures]) -> list[Line]:
              for metric in dict.fromkeys(each["metric"] for each in runs)
              for stage, words in STAGES.items() if stage != "projected"]
     found += _over_seeds(runs)
-    found += [_line(name, [each[part][key] for each in runs], partial(_formatted, form), better)
+    found += [_line(name, [each[part][key] for each in runs], f"{{:{form}}}".format, better)
               for name, ((part, key), form, better) in FIGURES.items()]
     sizes = [", ".join(f"{size}" for size in sorted({matrix["block_size"] for matrix in
                                                      each["compression"]["matrices"].values()})) for each in runs]
@@ -124,10 +124,6 @@ def page(names: Sequence[str], runs: Sequence[Figures], links: Sequence[str]) ->
     return render("compare.html", names=names, links=links, lines=lines(runs), differences=differences(runs),
                   doubt=doubt(runs),
                   wrong=[name for name, run in zip(names, runs, strict=True) if run["verification"]["mismatches"]])
-
-
-def _formatted(form: str, value: float) -> str:
-    return format(value, form)
 
 
 def _line(name: str, values: Sequence[float | None], told: Callable[[float], str], better: int) -> Line:

@@ -81,7 +81,7 @@ def sweep(source: str, out: Path | None, jobs: int, cluster: str | None, markdow
     for why, count in failed.items():
         click.echo(f"{count} of {len(rows)} points failed: {why}", err=True)
     codes = {row.get("code", FAILED) for row in rows if row["reason"]}
-    return WRONG if WRONG in codes else max(codes) if sum(failed.values()) == len(rows) else 0
+    return WRONG if WRONG in codes else max(codes) if failed.total() == len(rows) else 0
 
 
 def _rows(given: Sweep, out: Path, jobs: "Jobs", show: Show) -> "list[Row]":

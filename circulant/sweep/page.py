@@ -20,7 +20,7 @@ def page(name: str, rows: Rows, spaces: Sequence[Space], command: str) -> str:
     whole = keyed(rows)
     bases = {space.label: space.experiment for space in spaces}
     texts = {row["key"]: brief(experiment_of(bases[row["experiment"]], row)) for row in whole if not row["reason"]}
-    failed = sum(bool(row["reason"]) for row in rows)
+    failed = sheets.failures(rows).total()
     beyond = sum(bool(row.get("violates")) for row in rows)
     count = len({row["experiment"] for row in rows})
     said = [f"{len(rows)} points of {count} experiment{'s' * (count > 1)}"

@@ -1,5 +1,4 @@
 """Pictures of a sweep or an exploration for a paper: `circulant plot`, each with its conditions and its points."""
-import csv
 import io
 import math
 import re
@@ -19,6 +18,7 @@ from circulant.report.plots import DPI
 from circulant.sim import artifact, metrics
 from circulant.sim.files.writing import atomic_bytes
 from circulant.sim.refusal import Refusal
+from circulant.sweep import sheets
 from circulant.sweep.goal import FIGURES, loss
 from circulant.sweep.pareto import front, over_seeds
 from circulant.sweep.rows import Row
@@ -171,20 +171,15 @@ def ticks(low: float, high: float) -> list[float]:
 
 def written(rows: Rows, kind: str, ending: str, columns: int = 2) -> bytes:
     """The file of a picture, or of its points; the same rows give the same bytes."""
-    buffer = io.BytesIO()
     if ending == "csv":
         said = ["said"] * any("said" in row for row in rows)  # Of dense networks how large they are.
         names = list(dict.fromkeys(("experiment", *said, "block_size", "weight_bits", "activation_bits", "seeds",
                                     "metric", "quantized", "quantized_deviation", "weight_memory_bits",
                                     "cycles_per_step", "multipliers",
                                     *(name for name in KINDS[kind] if name in rows[0]))))
-        text = io.StringIO()
-        text.write(f"# {conditions(rows)}\n")
-        table = csv.DictWriter(text, names, extrasaction="ignore", restval="", lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
-        return text.getvalue().encode()
+        return f"# {conditions(rows)}\n{sheets.columns(rows, names)}".encode()
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
+    buffer = io.BytesIO()
     with mpl.rc_context(LOOK | {"svg.hashsalt": "circulant"}):
         draw(rows, kind, columns).savefig(buffer, format=ending, dpi=2 * DPI, bbox_inches="tight", metadata=dated)
     return buffer.getvalue()

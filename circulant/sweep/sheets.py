@@ -1,6 +1,7 @@
 """The rows of a sweep as CSV, for the terminal, as Markdown and for the page; the same columns everywhere."""
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from circulant.sim.metrics import shown, words
 from circulant.sweep.pareto import SCORES, fronts, over_seeds
 from circulant.sweep.rows import Row
 
-__all__ = ["COLUMNS", "comma_separated", "failures", "markdown", "notes", "tables", "terminal"]
+__all__ = ["COLUMNS", "columns", "comma_separated", "failures", "markdown", "notes", "tables", "terminal"]
 
 Rows = Sequence[Row]
 
@@ -43,10 +44,15 @@ TEN = 10
 
 def comma_separated(rows: Rows) -> str:
     """CSV (RFC 4180) of all rows with every figure in full; a failed point has its reason and no figures."""
+    return columns(_with_fronts(rows), EXACT)
+
+
+def columns(rows: Rows, names: Sequence[str]) -> str:
+    """Some columns as CSV; empty where a row has no such figure."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, EXACT, extrasaction="ignore", restval="", lineterminator="\n")
+    writer = csv.DictWriter(buffer, names, extrasaction="ignore", restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_with_fronts(rows))
+    writer.writerows(rows)
     return buffer.getvalue()
 
 
@@ -65,13 +71,9 @@ def terminal(name: str, rows: Rows) -> Table:
     return table
 
 
-def failures(rows: Rows) -> dict[str, int]:
+def failures(rows: Rows) -> Counter[str]:
     """How many points failed for each reason."""
-    found: dict[str, int] = {}
-    for row in rows:
-        if row["reason"]:
-            found[row["reason"]] = found.get(row["reason"], 0) + 1
-    return found
+    return Counter(row["reason"] for row in rows if row["reason"])
 
 
 def markdown(name: str, rows: Rows, command: str, picture: str, points: str) -> str:
@@ -120,7 +122,7 @@ def _with_fronts(rows: Rows) -> list[Row]:
 
 
 def _counted(rows: Rows) -> str:
-    failed = sum(failures(rows).values())
+    failed = failures(rows).total()
     return f"{len(rows)} points, {failed} failed" if failed else f"{len(rows)} points"
 
 
@@ -142,10 +144,10 @@ def _of_seeds(rows: Rows) -> str:
             "deviation; *front* compares the means.") * (most > 1) + few(most)
 
 
-def _marked(row: Mapping[str, Any], columns: Iterable[str]) -> list[str]:
+def _marked(row: Mapping[str, Any], names: Iterable[str]) -> list[str]:
     """The cells of a row; one that failed, or is beyond a bound, says so where others have their front."""
     last = "failed" if row["reason"] else "beyond a bound" if row.get("violates") else row["front"]
-    return [*(_cell(column, row.get(column, ""), row) for column in columns if column != "front"), last]
+    return [*(_cell(column, row.get(column, ""), row) for column in names if column != "front"), last]
 
 
 def _cell(column: str, value: Any, row: Mapping[str, Any]) -> str:

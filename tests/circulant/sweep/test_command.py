@@ -101,12 +101,6 @@ def test_what_is_refused(call, tmp_path, arguments, words):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_wrong_key_is_refused(call, sweep_file):
-    code, _, err = call(sweep_file("weight_bitz = [3]"))
-    assert code == 2
-    assert "there is no key 'weight_bitz'; did you mean 'weight_bits'?" in err
-
-
 def test_help_has_an_example(call):
     code, out, _ = call("--help")
     assert code == 0

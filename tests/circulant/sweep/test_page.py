@@ -94,22 +94,17 @@ def test_each_point_has_its_experiment(rows, spaces):
 
 
 def test_the_spread_of_seeds(rows):
-    """The mean of the best of each seed, and bars to the best and to the worst."""
+    """The mean of the best of each seed, and bars to the best and to the worst; a front is of means."""
     again = [{**row, "seed": 1, **({} if row["reason"] else {"quantized": row["quantized"] - 0.02})} for row in rows]
-    picture = next(each for each in pictures(keyed([*rows, *again])) if each.name == "widths-two")
-    trace = picture.choices[0].traces[0]
+    made = {each.name: each for each in pictures(keyed([*rows, *again]))}
+    picture, trace = made["widths-two"], made["widths-two"].choices[0].traces[0]
     best = max(row["quantized"] for row in rows if row["experiment"] == "two" and row["block_size"] == "1"
                and row["weight_bits"] == 8)
     assert trace["y"][1] == pytest.approx(best - 0.01)
     assert trace["error_y"]["array"][1] == trace["error_y"]["arrayminus"][1] == pytest.approx(0.01)
     assert "the mean of 2 seeds" in picture.note
-
-
-def test_a_front_is_of_means(rows):
-    again = [{**row, "seed": 1, **({} if row["reason"] else {"quantized": row["quantized"] - 0.02})} for row in rows]
-    traces = next(each for each in pictures(keyed([*rows, *again])) if each.name == "front-two").choices[0].traces
+    traces = made["front-two"].choices[0].traces
     assert sum(len(trace["x"]) for trace in traces[:-1]) == 8
-    best = max(row["quantized"] for row in rows if row["experiment"] == "two")
     assert max(traces[-1]["y"]) == pytest.approx(best - 0.01)
     assert any("± 1.41%, 2 seeds" in text for trace in traces[:-1] for text in trace["text"])
 

@@ -57,8 +57,8 @@ def quick(monkeypatch):
 
 
 def settings(method, **others):
-    lines = [f"method = {method!r}", "points = 60", *(f"{key} = {value}" for key, value in others.items())]
-    return "[search]\n" + "\n".join(lines)
+    lines = (f"{key} = {value}" for key, value in ({"points": 60} | others).items())
+    return "\n".join(("[search]", f"method = {method!r}", *lines))
 
 
 @pytest.mark.parametrize("method", ["random", "nsga2", "tpe"])
@@ -116,7 +116,7 @@ def test_points_beyond_a_bound_say_so(quick, sweep_file, evaluated, tmp_path):
 
 
 def test_a_study_lies_beside_the_results(sweep_file, evaluated, tmp_path):
-    sweep = read(sweep_file(AXES, settings("nsga2").replace("points = 60", "points = 6")))
+    sweep = read(sweep_file(AXES, settings("nsga2", points=6)))
     rows = search(sweep, tmp_path / "out")
     assert (tmp_path / "out" / "search.db").is_file()
     assert search(sweep, tmp_path / "out") == rows
@@ -124,8 +124,8 @@ def test_a_study_lies_beside_the_results(sweep_file, evaluated, tmp_path):
 
 
 def test_another_search_must_not_go_on_with_the_study(sweep_file, evaluated, tmp_path):
-    search(read(sweep_file(AXES, settings("tpe").replace("points = 60", "points = 6"))), tmp_path)
-    longer = sweep_file(AXES, settings("tpe").replace("points = 60", "points = 9"))
+    search(read(sweep_file(AXES, settings("tpe", points=6))), tmp_path)
+    longer = sweep_file(AXES, settings("tpe", points=9))
     assert len(search(read(longer), tmp_path)) == 9, "more points are no other search"
     with pytest.raises(Refusal, match=r"A study must be that of its search, but tiny/digits-gru in sqlite:.* was begun "
                                       "with another space, method, seed, goal or experiment; take another --out"):
@@ -143,7 +143,7 @@ def test_storages_that_cannot_be_used(sweep_file, evaluated, tmp_path):
 
 def test_a_storage_that_is_locked_or_of_another_version(sweep_file, evaluated, tmp_path):
     url = f"sqlite:///{tmp_path}/search.db?timeout=0.1"
-    sweep = read(sweep_file(AXES, settings("tpe", storage=json.dumps(url)).replace("points = 60", "points = 2")))
+    sweep = read(sweep_file(AXES, settings("tpe", storage=json.dumps(url), points=2)))
     search(sweep, tmp_path)
     words = r"search\.storage must be a storage that Optuna can open and write to, but sqlite:\S+ cannot be used: "
     other = sqlite3.connect(tmp_path / "search.db")
