@@ -3,8 +3,9 @@ import hashlib
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +20,7 @@ from benchmarks.mutation.play import Checker
 from benchmarks.mutation.prover import Prover
 from benchmarks.resume import Record
 from circulant.hw import generate, writes
+from circulant.sim.configuration import ADDRESS_BITS, RESUME, WAIT, WORD, WRITE, Operation
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.exercise import exercise
@@ -35,9 +37,10 @@ whether their samples are `aligned` with the transform."""
 TABLES = (broken_lines, each_segment)
 """Networks of `OTHERS` that change tables of activations."""
 
-STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "sim/exercise", "sim/cosim/stimuli.py",
-           "sim/cosim/drive.cpp", "sim/cosim/design.cpp", "sim/cosim/stalls.h", "sim/cosim/frames.py",
-           "sim/cosim/judge/check.py", "sim/cosim/judge/pace.py", "sim/cosim/judge/restarts.py")
+STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "benchmarks/mutation/subject.py",
+           "sim/exercise", "sim/cosim/stimuli.py", "sim/cosim/drive.cpp", "sim/cosim/design.cpp",
+           "sim/cosim/stalls.h", "sim/cosim/frames.py", "sim/cosim/judge/check.py", "sim/cosim/judge/pace.py",
+           "sim/cosim/judge/restarts.py")
 """Files that say how a mutant is played and judged: one that survived is played again where they have changed."""
 
 EXCHANGED = 4
@@ -130,10 +133,29 @@ class Subject:
         return exercise(made, IMAGES if made.flow.grid is not None else DRAWN, steps=STEPS).vectors
 
     def _session(self, patience: int) -> tuple[Session, NDArray[np.int64]]:
-        """Exchanges with a network of extreme weights, and the sequences that are played meanwhile."""
-        other, drawn = extreme(self._made), self._drawn(self._made)
-        return (Session.of(self.manifest, self._made, other, writes(self._design, other), patience=patience),
-                drawn.inputs[:EXCHANGED])
+        """Exchanges with a network of other weights and tables, and the sequences that are played meanwhile."""
+        other, drawn = broken_lines(extreme(self._made)), self._drawn(self._made)
+        pairs = writes(self._design, other)
+        session = Session.of(self.manifest, self._made, other, pairs, patience=patience)
+        return replace(session, load_other=self._shuffled(pairs)), drawn.inputs[:EXCHANGED]
+
+    def _shuffled(self, pairs: Sequence[tuple[int, int]]) -> list[Operation]:
+        """The writes of a network, word by word in a drawn order: of two that go to one memory the later would hide the
+        earlier. Behind each come what must change nothing: a write to an address that no memory has, and a read of one
+        that cannot be read, which gives zero."""
+        windows, rng = self.manifest.require_configuration().windows, np.random.default_rng(self._seed)
+        rest, words = iter(pairs), list[list[tuple[int, int]]]()
+        for window in windows:
+            if window.state is None:
+                words += ([*islice(rest, window.parts)] for _ in range(window.words))
+        found = list[Operation]()
+        for n in rng.permutation(len(words)):
+            found += (Operation(WRITE, address, value) for address, value in words[n])
+            stray = words[n][0][0] ^ 1 << int(rng.integers(ADDRESS_BITS))
+            if stray > RESUME and not any(window.first <= stray < window.first + window.size for window in windows):
+                found.append(Operation(WRITE, stray, int(rng.integers(1 << WORD))))
+            found.append(Operation(WAIT, words[int(rng.integers(len(words)))][-1][0], 0, (1 << WORD) - 1))
+        return found
 
     def _others(self) -> Iterator[tuple[Manifest, Vectors]]:
         """The designs of `OTHERS` that this network can be, and samples.

@@ -69,7 +69,7 @@ def test_a_planted_fault_is_located(gru, tmp_path, module, old, new, unit, tenso
 
 @pytest.mark.soak
 @pytest.mark.parametrize(("module", "old", "new", "run", "layer"), [
-    ("gru_queue", r"if \(signature__en\) storage", "if (1'b1) storage",
+    ("gru_queue", r"if \(write__en\) storage", "if (1'b1) storage",
      Run("full", tuple(range(20)) * 2, full=400), "last"),
     ("gru_pointwise", r"(\w*valid\w*) <= rst \? 1'b0 : ", r"\1 <= ",
      Run("resets", (2,) * 148, moments=tuple((n, 1) for n in range(2, 150))), "gru")], ids=["full", "resets"])
