@@ -302,7 +302,7 @@ LINES = {
     "sim": 18_080,
     "hw": 27_950,
     "boards": 6_515,
-    "benchmarks": 7_435,
+    "benchmarks": 7_470,
     "examples": 1_200,
     "docs": 200,
     "tests": 56_822,

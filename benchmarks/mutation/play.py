@@ -46,8 +46,8 @@ class Verdict:
     """How a mutant fared.
 
     Parameters:
-        caught: what found it: "drawn", "back-to-back", "reset", "full", "misplaced", "stalled", "pace", "weights",
-            "exchanged", "disturbed", or nothing: "".
+        caught: what found it: "drawn", "back-to-back", "reset", "full", "misplaced", "stalled", "pace", "many",
+            "weights", "exchanged", "disturbed", or nothing: "".
         why: the rule or the first word.
         survived: what was played, by keys of `Checker`; known where nothing caught it.
         stimuli: the hash of what it was played with.
@@ -86,6 +86,7 @@ class Checker:
         manifest: of the design as it is.
         verilog: with the mutants, see `benchmarks.mutation.mutants.schemata`.
         vectors, drawn: played as `circulant.sim.cosim.verify` plays them.
+        many: samples of data that are played back to back alone.
         others: designs of other networks that have the same Verilog, and samples of each.
         session: where there is a configuration port, what is played there, and the sequences between.
 
@@ -93,8 +94,8 @@ class Checker:
         AssertionError: when the circuit without a mutant is not right.
     """
 
-    def __init__(self, manifest: Manifest, verilog: str, vectors: Vectors, drawn: Vectors,
-                 others: Sequence[tuple[Manifest, Vectors]] = (),
+    def __init__(self, manifest: Manifest, verilog: str, vectors: Vectors, drawn: Vectors, *,
+                 many: Vectors | None = None, others: Sequence[tuple[Manifest, Vectors]] = (),
                  session: Callable[[int], tuple[Session, NDArray[np.int64]]] | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="circulant-mutation-"))
         path = self._folder / "mutants.v"
@@ -117,6 +118,10 @@ class Checker:
             run = Run("pace", (0, 0))
             job = job_of(self._manifest, (run,), one, self._patience)
             self._quick.append(self._prepared("pace", run, job, None, {}))
+        if many is not None:
+            played, (run, *_), _ = planned(self._manifest, many, None)
+            job = job_of(self._manifest, (run,), played, self._patience)
+            self._quick.append(self._prepared("many", replace(run, name="many"), job, played, {}))
         self._others = []
         for n, (other, samples) in enumerate(others):
             images = {path.name: path.read_text() for path in other.images}

@@ -49,6 +49,9 @@ EXCHANGED = 4
 SEQUENCES, STEPS, IMAGES, DRAWN = 40, 8, 4, 32
 """Sequences of data, their steps, images of data, and drawn sequences; of images as many are drawn as there are."""
 
+MANY = 100
+"""Times as many samples of data, alone: a lowest bit seldom reaches a result."""
+
 UNTRIED = {"proved": "", "why": "no proof was tried"}
 
 COMMENTS = re.compile(r"  //[^\n]*|\(\* src[^*]*\*\)")
@@ -99,12 +102,7 @@ class Subject:
 
     def checker(self, text: str) -> Checker:
         """A simulator of the Verilog with mutants."""
-        made, rng = self._made, np.random.default_rng(self._seed)
-        image = made.flow.grid is not None
-        size = (IMAGES if image else SEQUENCES,
-                *((STEPS, made.flow.size) if made.sequence else made.shape or (made.flow.size,)))
-        vectors = made.vectors(rng.normal(0, 0.5, size))
-        return Checker(self.manifest, text, vectors, self._drawn(made),
+        return Checker(self.manifest, text, self._data(1), self._drawn(self._made), many=self._data(MANY),
                        others=list(self._others()),
                        session=self._session if self.manifest.configuration else None)
 
@@ -128,6 +126,13 @@ class Subject:
                 else prover().image(each.name, images[each.name], each.text), each))
             note(f"{found[str(each)]['proved'] or 'not proved'}: {each}")
         return found
+
+    def _data(self, times: int) -> Vectors:
+        """Samples such as those of data, ``times`` as many as are usual."""
+        made, rng = self._made, np.random.default_rng(self._seed)
+        shape = (STEPS, made.flow.size) if made.sequence else made.shape or (made.flow.size,)
+        count = IMAGES if made.flow.grid is not None else SEQUENCES
+        return made.vectors(rng.normal(0, 0.5, (times * count, *shape)))
 
     def _drawn(self, made: Network) -> Vectors:
         return exercise(made, IMAGES if made.flow.grid is not None else DRAWN, steps=STEPS).vectors
