@@ -91,19 +91,30 @@ def test_no_expression_leaves_its_type_or_its_range(bounds, steps):
                      "clip": lambda x, y: x.clip(y)}[step](value, operand)
     except Refusal:
         return
-    # numpy's integers have C's widths: int32 with int32 stays int32, a cast makes int64.
-    text = value.text.replace("(int64_t)", "wide@")
+    # numpy's integers have C's widths: int32 with int32 stays int32; a cast binds closer than a product, as ** does.
+    text = value.text.replace("(int64_t)", "wide**").replace("(int32_t)", "narrow**")
     for corner in itertools.product(*bounds):
         known = {name: np.int64(n) if leaves[name].bits == 64 else np.int32(n)
                  for name, n in zip("abc", corner, strict=True)}
-        known |= c_integers(32) | c_integers(64) | {"INT64_C": np.int64, "wide": Wide()}
+        known |= c_integers(32) | c_integers(64) | {
+            "INT64_C": np.int64, "wide": Cast(np.int64), "narrow": Cast(np.int32)}
         with np.errstate(over="raise"):
             found = int(eval(text, known))
         assert value.lo <= found <= value.hi
 
 
-class Wide:
-    """``wide @ x`` is ``(int64_t)x``: it binds like a product, from the left."""
+class Cast:
+    """``Cast(type) ** x`` is x in that type, which must hold it."""
 
-    def __matmul__(self, x):
-        return np.int64(x)
+    def __init__(self, type):
+        self.type = type
+
+    def __pow__(self, x):
+        found = self.type(x)
+        assert int(found) == int(x)
+        return found
+
+
+def test_a_value_of_64_bits_that_fits_is_narrowed_before_a_saturation_of_32():
+    a = Value.of("a", 0, 46341)
+    assert (a * a).half_up(1).clip(2).text == "clip32((int32_t)half_up64((int64_t)a * a, 1), 2)"
