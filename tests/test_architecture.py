@@ -299,13 +299,13 @@ def test_each_any_is_counted():
 LINES = {
     "circulant": 10_828,
     "training": 15_930,
-    "sim": 18_080,
+    "sim": 18_083,
     "hw": 27_950,
     "boards": 6_515,
     "benchmarks": 7_470,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_833,
+    "tests": 56_847,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -79,6 +79,20 @@ def test_a_port_that_refused_a_word_is_named(written):
         exchange(folder, design.network, deep(7), [*control, (64, 1)], vectors.inputs, patience=2000)
 
 
+def test_a_design_that_takes_a_beat_while_it_is_held_is_found_out(tmp_path):
+    own, other = (Network.chain("dense", 6, False, (layers.linear(seed, k=2, inputs=6, outputs=4),))
+                  for seed in (1, 2))
+    design = generate(own, multipliers=4, reloadable=True)
+    inputs, gate = own.vectors(np.zeros((2, 6))).inputs, "config__hold & ~entering"
+    assert design.verilog.count(gate) == 1
+    open_to_all = replace(design, verilog=design.verilog.replace(gate, "1'b0"))
+    sound, broken = (each.write(tmp_path / name) for name, each in (("sound", design), ("broken", open_to_all)))
+    assert exchange(sound, own, other, writes(design, other), inputs).mismatches == 0
+    with pytest.raises(SimulationError, match=r"s_axis_tready must be clear while the design is held, but a beat was "
+                                              r"taken in cycle \d+ \(other network\)"):
+        exchange(broken, own, other, writes(design, other), inputs)
+
+
 def test_only_the_port_is_added(written, fixed):
     design, _ = written
     assert "configuration" not in fixed.manifest

@@ -2,7 +2,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from circulant.sim.configuration import READ, WAIT, WRITE
+from circulant.sim.configuration import CONTROL, HOLD, READ, WAIT, WRITE
 from circulant.sim.cosim.axi_stream import Fault
 
 __all__ = ["Config"]
@@ -10,6 +10,9 @@ __all__ = ["Config"]
 
 class Config:
     """
+    Members:
+        held: no input may be taken.
+
     Parameters:
         signals: names of the port's signals by what they are.
         step: waits for the next rising edge and returns its cycle.
@@ -19,6 +22,7 @@ class Config:
     def __init__(self, dut: Any, signals: Mapping[str, str], step: Callable[[], Awaitable[int]], patience: int) -> None:
         self._ports = {name: getattr(dut, signal) for name, signal in signals.items()}
         self._step, self._patience = step, patience
+        self.held = False
         self._drive(we=0, re=0, addr=0, wdata=0)
 
     async def play(self, operations: Iterable[Sequence[int]]) -> list[int]:
@@ -33,6 +37,8 @@ class Config:
                 self._drive(we=1, addr=address, wdata=value)
                 await self._step()
                 self._drive(we=0)
+                if address == CONTROL:
+                    self.held = bool(value & HOLD)
             elif kind == READ:
                 words.append(await self._get(address))
             elif kind == WAIT:

@@ -48,6 +48,7 @@ class Bench:
         self._config = Config(dut, job.config, self._step, job.patience) if job.config else None
         self._longest = max(job.steps), max(job.results)
         self._read = np.empty(0, np.int64)
+        self._waiting: list[Source] = []
         self._sequence_cycles = 1
         self._done = 0
         self._told = 0.0
@@ -69,16 +70,18 @@ class Bench:
             if run.interrupted:
                 await self._interrupt(run, draw)
             self._read = np.empty(0, np.int64)
+            sources, sinks = self._ends(run, run.sequences, draw)
             if run.script is not None and self._config is not None:
+                self._waiting = sources
                 self._read = np.array(await self._config.play(self._job.scripts[run.script].tolist()), np.int64)
+                self._waiting = []
             start = self.cycle
-            await self._play(run, draw)
+            await self._play(run, sources, sinks)
             if index == 0:  # Of the longest sequence.
                 vectors = sum(self._job.steps[i] for i in run.sequences)
                 self._sequence_cycles = max(1, (self.cycle - start) * self._longest[0] // vectors)
 
-    async def _play(self, run: Run, draw: random.Random) -> None:
-        sources, sinks = self._ends(run, run.sequences, draw)
+    async def _play(self, run: Run, sources: Sequence[Source], sinks: Sequence[tuple[Sink, Monitor]]) -> None:
         try:
             await self._exchange(run, sources, sinks)
         finally:
@@ -169,8 +172,12 @@ class Bench:
         await self._pulse_reset(run.reset_cycles)
 
     async def _step(self) -> int:
+        """An edge at which a held circuit, which is offered the next beats, takes none."""
         await self._edge
         self.cycle += 1
+        taken = [source.edge(self.cycle) for source in self._waiting]
+        if any(taken) and self._config and self._config.held:
+            raise Fault("held", self.cycle)
         return self.cycle
 
     async def _pulse_reset(self, cycles: int) -> None:

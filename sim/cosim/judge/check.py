@@ -20,6 +20,7 @@ FAULTS = {
                "cycle {cycle}",
     "reset": "{port}_tvalid must be clear during reset, but it was set in cycle {cycle}",
     "deaf": "The configuration port must answer within {patience} cycles, but it had not by cycle {cycle}",
+    "held": "{source}_tready must be clear while the design is held, but a beat was taken in cycle {cycle}",
     "ready": "{source}_tready must be 0 or 1 after reset, but it was unknown in cycle {cycle}",
     "valid": "{port}_tvalid must be 0 or 1 after reset, but it was unknown in cycle {cycle}",
     "beat": "{port}_tdata and {port}_tlast of a beat must be 0 or 1 in every bit, but one was unknown in cycle {cycle}",
