@@ -302,10 +302,10 @@ LINES = {
     "sim": 18_083,
     "hw": 27_950,
     "boards": 6_515,
-    "benchmarks": 7_470,
+    "benchmarks": 7_676,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_847,
+    "tests": 56_932,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

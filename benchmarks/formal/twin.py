@@ -7,8 +7,9 @@ holds for the right ones. Of a memory that is written otherwise one word is *wat
 and if so the twin reads anything there.
 """
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from benchmarks.formal.aig import FALSE, TRUE, Aig
 from benchmarks.formal.netlist import Bit, Box, Cell, Gate, Netlist, sides
@@ -27,6 +28,9 @@ Key = tuple[int, Bit] | str
 
 NARROW = 8
 """Bits of a register at the most that is taken for one of the control."""
+
+PROGRAM = 15
+"""Bits of a register at the most that belongs to the control where the control depends on it."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class Machine:
         self._watched: dict[int, Watched] = {}
         self._number = {id(memory): n for n, memory in enumerate(circuit.memories)}
         self._needs: dict[Bit, list[int]] = {}
+        self._drives = {bit: cell for cell in circuit.cells for bit in sides(cell)[1]}
         for n, cell in enumerate(circuit.cells):
             needed, driven = sides(cell)
             for bit in needed:
@@ -128,6 +133,24 @@ class Machine:
             follows[word.stained] = self._stains(all_sides[0], m, word)
         return Twin({key: value for key, value in differs.items() if value != FALSE}, follows)
 
+    def counting(self) -> Iterator[tuple[str, tuple[Bit, ...], int]]:
+        """Each output, and whether it counts: data of a stream do while they are valid, and nothing does during a
+        reset; of an inner part all do always."""
+        outputs = self.circuit.outputs
+        for name, bits in outputs.items():
+            valid = next((outputs[other][0] for suffix, other in (
+                ("_tdata", name.replace("_tdata", "_tvalid")), ("_tlast", name.replace("_tlast", "_tvalid")),
+                ("_rdata", name.replace("_rdata", "_rvalid"))) if name.endswith(suffix) and other in outputs), None)
+            yield name, bits, TRUE if self._inner else self.aig.both(
+                self.reset ^ 1, TRUE if valid is None else self.at[valid])
+
+    @cached_property
+    def exact(self) -> set[Bit]:
+        """Registers of the control, and those of no wide word that what these hold next depends on."""
+        size = {bit: len(word) for word in self.circuit.words for bit in word}
+        few = {bit for bit in self.nexts if size.get(bit, 1) <= PROGRAM}
+        return self.control | self._behind((self.nexts[bit] for bit in self.control & few), few)
+
     def _side(self, at: dict[Bit, int]) -> "_Both":
         """The literals of all nets, those that are other ones than in the circuit besides ``at``."""
         special = self._watched.keys() | self._images.keys()
@@ -167,15 +190,9 @@ class Machine:
         return self.aig.both(word.stained, self.begun)  # At first both have the same.
 
     def _outputs(self, side: "_Literals", found: Mapping[Key, int]) -> dict[Key, int]:
-        """Whether outputs differ, besides what was found of them: data of a stream count while they are valid, and
-        nothing does during a reset; of an inner part all do always."""
-        aig, outputs = self.aig, self.circuit.outputs
-        differs = dict[Key, int]()
-        for name, bits in outputs.items():
-            valid = next((outputs[other][0] for suffix, other in (
-                ("_tdata", name.replace("_tdata", "_tvalid")), ("_tlast", name.replace("_tlast", "_tvalid")),
-                ("_rdata", name.replace("_rdata", "_rvalid"))) if name.endswith(suffix) and other in outputs), None)
-            counts = TRUE if self._inner else aig.both(self.reset ^ 1, TRUE if valid is None else self.at[valid])
+        """Whether outputs differ, besides what was found of them."""
+        aig, differs = self.aig, dict[Key, int]()
+        for name, bits, counts in self.counting():
             unlike = aig.any(self._unlike(self.at[bit], side[bit]) for bit in bits)
             key = f"output {name}"
             differs[key] = aig.either(found.get(key, FALSE), aig.both(counts, unlike))
@@ -214,25 +231,28 @@ class Machine:
         """Registers that valid and ready of the ports depend on, and what memories are addressed and written by; and
         those of few bits, among which are counts and states that choose data."""
         circuit = self.circuit
-        drives = {bit: n for n, cell in enumerate(circuit.cells) for bit in sides(cell)[1]}
         waits = [bit for name, bits in circuit.outputs.items()
                  if name.endswith(("valid", "ready")) or (self._inner and len(bits) <= NARROW) for bit in bits]
         for memory in circuit.memories:
             if memory.writes:
                 waits += [bit for places, _ in memory.reads for bit in places]
                 waits += [bit for places, _, enables in memory.writes for bit in (*places, *enables)]
-        seen: set[Bit] = set()
+        narrow = {bit for word in circuit.words if len(word) <= NARROW for bit in word}
+        return self._behind(waits, set(self.nexts)) | narrow
+
+    def _behind(self, nets: Iterable[Bit], among: set[Bit]) -> set[Bit]:
+        """Registers, ``among`` some, that nets depend on, through memories that are not written."""
+        waits, seen = [*nets], set[Bit]()
         while waits:
             bit = waits.pop()
             if bit in seen:
                 continue
             seen.add(bit)
-            if bit in self.nexts:
+            if bit in among:
                 waits.append(self.nexts[bit])
-            elif bit in drives and not (isinstance(cell := circuit.cells[drives[bit]], tuple) and cell[0].writes):
+            elif bit in self._drives and not (isinstance(cell := self._drives[bit], tuple) and cell[0].writes):
                 waits += sides(cell)[0]
-        narrow = {bit for word in circuit.words if len(word) <= NARROW for bit in word}
-        return {bit for bit in seen if bit in self.nexts} | narrow
+        return seen & among
 
 
 class _Both:

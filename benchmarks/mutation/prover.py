@@ -1,8 +1,9 @@
 """Whether mutants that survive are the circuit itself in other words: proofs with all that is around them.
 
-Of three kinds. Yosys finds, first of all, that nothing depends on the mutant's value. `benchmarks.formal.induction`
+Of four kinds. Yosys finds, first of all, that nothing depends on the mutant's value. `benchmarks.formal.induction`
 proves that the mutant's module does the same whatever is around it, or else the module that this one is in, and so on
-up to the whole circuit: the smaller the part, the sooner a proof ends. Of the smallest parts `benchmarks.formal.loaded`
+up to the whole circuit: the smaller the part, the sooner a proof ends; and `benchmarks.formal.stains` that what differs
+within reaches no output. Of the smallest parts `benchmarks.formal.loaded`
 proves it for all that their registers can be loaded with.
 """
 import os
@@ -15,6 +16,7 @@ from benchmarks.formal.induction import same
 from benchmarks.formal.loaded import same_when_loaded
 from benchmarks.formal.netlist import Box, netlist
 from benchmarks.formal.parts import RESET, parts
+from benchmarks.formal.stains import Stains
 from benchmarks.formal.tools import available
 from benchmarks.formal.twin import Machine
 from benchmarks.mutation.mutants import Mutant, fixed, selected
@@ -27,6 +29,9 @@ SECONDS = 60.0
 
 LARGEST = 12_000
 """Registers of a part at the most for which a proof is tried, and of the whole circuit any number."""
+
+STAINED = 40_000
+"""The same for a proof that no output is reached, which looks at no values of data."""
 
 LOADED = 2
 """Parts, from the inside out, for which it is proved for what they are loaded with."""
@@ -54,6 +59,7 @@ class Prover:
         text = selected(whole)
         self._circuit = cache(lambda name: netlist(text, name, images=manifest.images, boxes=True))
         self._machine = cache(self._made)
+        self._stains = cache(lambda name: Stains(self._machine(name)))
 
     def mutant(self, mutant: Mutant) -> dict[str, str]:
         """How a mutant was proved, or why it was not."""
@@ -69,6 +75,8 @@ class Prover:
                     return {"proved": "the circuit is the same" if whole else
                             f"a part of the circuit is the same, {part}, with {answer.apart} registers told apart"}
                 why = answer.why
+            if len(circuit.registers) <= STAINED and self._stains(part).none(chosen, patience()):
+                return {"proved": f"no output is reached, of {part}"}
             few = sum(isinstance(cell, Box) for cell in circuit.cells) <= MULTIPLIERS and sum(
                 memory.width * memory.depth for memory in circuit.memories) <= MEMORY
             if n < LOADED and few and not whole and self._loaded(part, mutant):
