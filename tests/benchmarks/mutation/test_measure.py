@@ -10,8 +10,10 @@ from benchmarks.commands import main
 from benchmarks.designs import Shape
 from benchmarks.mutation.extreme import aligned, broken_lines, each_segment, extreme
 from benchmarks.mutation.measure import of_design
+from benchmarks.mutation.subject import Subject
 from benchmarks.resume import Record
-from circulant.hw import generate
+from circulant.hw import generate, writes
+from circulant.sim.configuration import WRITE
 from circulant.sim.error.ranges import worst_cases
 from circulant.sim.exercise.points import reached
 from circulant.sim.quantize.quantize import quantize
@@ -117,6 +119,24 @@ def test_aligned_samples_reach_both_limits_of_each_value_of_the_spectrum():
     assert (np.abs(spectra).max(axis=1) > np.abs(drawn).max(axis=1)).all()
     vectors = samples.model(sequence=False)
     assert aligned(quantize(vectors, samples.data(vectors)), 2, 2) is None
+
+
+def test_words_of_an_exchange_come_in_a_drawn_order_between_writes_to_no_memory(tmp_path):
+    model = samples.model()
+    made = quantize(model, samples.data(model))
+    subject = Subject(made, Shape((5, 5), {}, 4, {"multipliers": 12, "reloadable": True}), tmp_path, 0)
+    session, _ = subject._session(2000)
+    usual = [(operation.address, operation.value) for operation in session.config.load(
+        writes(generate(made, multipliers=12, reloadable=True, objective="throughput"), session.other))
+        if operation.kind == WRITE]
+    windows = subject.manifest.configuration.windows
+    known, stray = [], []
+    for operation in session.load_other:
+        if operation.kind == WRITE:
+            within = any(each.first <= operation.address < each.first + each.size for each in windows)
+            (known if within else stray).append((operation.address, operation.value))
+    assert known != usual and sorted(known) == sorted(usual)
+    assert len(stray) > len(known) / 8
 
 
 @pytest.mark.parametrize("proved", [[], ["operator in top, y: …a + b… is …a - b…"]])
