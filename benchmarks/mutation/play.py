@@ -130,10 +130,10 @@ class Checker:
             self._others.append(self._prepared("weights", replace(run, name=f"weights {n}"), job, played, images))
         self._exchanged = [] if session is None else self._session(*session(self._patience))
         scripts = [script for _, job, _, _ in self._exchanged for script in job.scripts]
-        self._exchange_key = _key(*scripts, *(job.beats for _, job, _, _ in self._exchanged))
+        judged = [path.read_bytes() for path in (*JUDGES, HARNESS)]
+        self._exchange_key = _key(*scripts, *(job.beats for _, job, _, _ in self._exchanged), *judged)
         self._slow = replace(self._job, runs=self._runs[2:-swift(extra)])
-        self._slow_key = _key(self._slow.beats, repr(self._slow.runs).encode(), *(
-            path.read_bytes() for path in (*JUDGES, HARNESS)))
+        self._slow_key = _key(self._slow.beats, repr(self._slow.runs).encode(), *judged)
         assert not self.verdict(0).caught, "the circuit itself must be right"
 
     def close(self) -> None:
