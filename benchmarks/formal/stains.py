@@ -1,4 +1,4 @@
-"""Where what a mutant changes can get to: a proof that it reaches no output, without the values of data.
+"""Stains of what a mutant changes: a proof that they reach no output, without the values of data.
 
 Each net has a *stain*, which is true where a twin, in which the mutant is alive, may have another value. Of control the
 values are there, in the circuit and in the twin; of data only the stain is, one for a word. So sums and products cost
@@ -52,7 +52,7 @@ class Stains:
 
     @cached_property
     def _after(self) -> dict[Bit, list[Bit]]:
-        """Of each net those that depend on it, in this cycle or the next one."""
+        """The nets that depend on each net, in this cycle or the next one."""
         circuit = self._machine.circuit
         pairs = [*map(sides, circuit.cells), *(((d,), (q,)) for q, d in circuit.registers)]
         for memory in circuit.memories:
@@ -74,7 +74,7 @@ class Stains:
 
     @cached_property
     def _data(self) -> dict[Bit, frozenset[Bit] | None]:
-        """Of nets that depend on data on which bits; None where on more than `FEW`."""
+        """The bits of data that nets depend on; None where these are more than `FEW`."""
         machine, circuit = self._machine, self._machine.circuit
         found: dict[Bit, frozenset[Bit] | None] = {
             bit: frozenset([bit]) for bits in circuit.inputs.values() if len(bits) > NARROW for bit in bits}
@@ -145,7 +145,7 @@ class _Spread:
         return self._aig.either(self._stain.get(bit, FALSE), self._aig.same(self._at[bit], self._other(bit)) ^ 1)
 
     def _pass(self, cell: Cell) -> None:
-        """What the nets get that a cell drives."""
+        """Stains and values of the nets that a cell drives."""
         aig, at = self._aig, self._at
         needs, drives = sides(cell)
         stains = [self._stain.get(bit, FALSE) for bit in needs]
