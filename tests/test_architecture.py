@@ -305,7 +305,7 @@ LINES = {
     "benchmarks": 7_676,
     "examples": 1_200,
     "docs": 200,
-    "tests": 56_952,
+    "tests": 56_958,
 }
 """Lines of Python of each folder at the most; a change that needs more says why in its commit."""
 

@@ -17,22 +17,25 @@ VERILOG = """\
 module row (
   input clk,  // clock
   input rst,  // reset
-  input [8:0] x,  // a term
+  input [16:0] x,  // a term
   input go,  // the term counts
   input first,  // it is the first one
   input last,  // the sum goes to the output in the next cycle
-  output [8:0] y,  // a whole sum, zero between two
-  output [8:0] queued  // sums
+  output [16:0] y,  // a whole sum, zero between two
+  output [16:0] queued,  // sums
+  output odd  // the sum and 5 have an odd number of ones
 );
-  reg [8:0] term, held, sums;
-  reg adds, begins, loads, given, at;
-  reg [8:0] words [0:1];
-  wire [8:0] total;
+  reg [16:0] term, held, sums;
+  reg adds, begins, loads, given, at, parity;
+  reg [16:0] words [0:1];
+  wire [16:0] total, more;
   wire writes;
   assign writes = loads & adds;
-  assign total = (begins ? 9'd0 : held) + term;
-  assign y = given ? sums : 9'd0;
-  assign queued = given ? words[at] : 9'd0;
+  assign total = (begins ? 17'd0 : held) + term;
+  assign more = total + 17'd5;
+  assign odd = given & parity;
+  assign y = given ? sums : 17'd0;
+  assign queued = given ? words[at] : 17'd0;
   always @(posedge clk) begin
     term <= x;
     adds <= rst ? 1'b0 : go;
@@ -42,6 +45,7 @@ module row (
     if (adds) held <= total;
     if (loads) sums <= total;
     if (writes) words[at] <= total;
+    parity <= ^more;
     at <= rst ? 1'b0 : at ^ given;
   end
 endmodule
@@ -49,10 +53,11 @@ endmodule
 module top (
   input clk,  // clock
   input rst,  // reset
-  input [8:0] x,  // a term
+  input [16:0] x,  // a term
   input s_tvalid,  // a term comes
-  output [8:0] y,  // sums of three terms
-  output [8:0] queued  // the same
+  output [16:0] y,  // sums of three terms
+  output [16:0] queued,  // the same
+  output odd  // that of them
 );
   reg [1:0] count;
   wire go, last;
@@ -67,14 +72,15 @@ module top (
     .first(count == 2'd0),
     .last(last),
     .y(y),
-    .queued(queued)
+    .queued(queued),
+    .odd(odd)
   );
 endmodule
 """
 
 def test_what_nobody_takes_may_be_stained_and_nothing_is_clean_that_another_proof_refutes():
     mutants, whole = planted(VERILOG, "top", 80, 0)
-    machine = Machine(netlist(selected(whole), "top", boxes=True), inner=True)
+    machine = Machine(netlist(selected(whole), "top", boxes=True))
     stains, clean = Stains(machine), []
     for each in mutants:
         chosen = machine.circuit.choices.get(str(each.number))
