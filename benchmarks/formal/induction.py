@@ -16,7 +16,7 @@ from benchmarks.formal.netlist import Bit
 from benchmarks.formal.tools import abc
 from benchmarks.formal.twin import MEMORY, Contents, Key, Machine, Twin, Watched
 
-__all__ = ["Answer", "same"]
+__all__ = ["WAYS", "Answer", "cone", "path", "same"]
 
 APART = 400
 """Registers that may be told apart; for more of them the proof would take too long."""
@@ -86,23 +86,33 @@ def _searched(machine: Machine, twin: Twin, apart: Iterable[Bit], seconds: float
     bad = machine.aig.any(twin.differs.values())
     if bad == TRUE:  # Whatever comes: there is no path to find.
         return {key for key, literal in twin.differs.items() if literal == TRUE} or set(twin.differs)
-    with tempfile.TemporaryDirectory(prefix="circulant-twin-") as temporary:
-        folder = Path(temporary)
-        variables, text = cone(machine.aig, bad, real, machine.begun)
-        (folder / "twin.aig").write_bytes(text)
-        for how, share in WAYS:
-            limit = max(1.0, share * seconds)
-            said = abc(f"read twin.aig; {how} -T {limit:.0f}; write_cex -a path.cex", folder, 2 * limit + 20)
-            if (folder / "path.cex").is_file():
-                break
-            if "Property proved" in said or NOTHING_LEFT.search(said):
-                return None
-        else:
-            return set()
-        lines = (folder / "path.cex").read_text().splitlines()
-    frames = [line for line in lines if line and set(line) <= set("01")][1:]  # The first line is the state.
+    variables, text = cone(machine.aig, bad, real, machine.begun)
+    frames = path(text, WAYS, seconds)
+    if not frames:
+        return None if frames is None else set()
     values = _walked(machine, variables, real, frames)
     return {key for key, literal in twin.differs.items() if values(literal)}
+
+
+def path(text: bytes, ways: Iterable[tuple[str, float]], seconds: float) -> list[str] | None:
+    """The inputs of each cycle of a path to what is bad; None where none is, empty where the time was too short.
+
+    Parameters:
+        text: a binary AIGER file.
+        ways: see `WAYS`.
+    """
+    with tempfile.TemporaryDirectory(prefix="circulant-path-") as temporary:
+        folder = Path(temporary)
+        (folder / "bad.aig").write_bytes(text)
+        for how, share in ways:
+            limit = max(1.0, share * seconds)
+            said = abc(f"read bad.aig; {how} -T {limit:.0f}; write_cex -a path.cex", folder, 2 * limit + 20)
+            if (found := folder / "path.cex").is_file():
+                lines = found.read_text().splitlines()
+                return [line for line in lines if line and set(line) <= set("01")][1:]  # The first line is the state.
+            if "Property proved" in said or NOTHING_LEFT.search(said):
+                return None
+    return []
 
 
 def _walked(machine: Machine, variables: list[int], real: Mapping[int, int], frames: list[str]

@@ -34,8 +34,8 @@ PATIENCE = 3000
 JUDGES = tuple(Path(str(each.__file__)) for each in (check, pace, restarts))
 """Files that judge a mutant: one that has survived a run is played it again where they have changed."""
 
-HARNESS = Path(str(check.__file__)).parents[1] / "harness.py"
-"""File of the harness, which plays its runs."""
+HARNESS = tuple(Path(str(check.__file__)).parents[1] / name for name in ("harness.py", "config.py"))
+"""Files of the harness, which plays its runs."""
 
 STALLS = (1, 2, 4)
 """Seeds of stalls at random; of the last one the output is taken only once it is seen."""
@@ -130,7 +130,7 @@ class Checker:
             self._others.append(self._prepared("weights", replace(run, name=f"weights {n}"), job, played, images))
         self._exchanged = [] if session is None else self._session(*session(self._patience))
         scripts = [script for _, job, _, _ in self._exchanged for script in job.scripts]
-        judged = [path.read_bytes() for path in (*JUDGES, HARNESS)]
+        judged = [path.read_bytes() for path in (*JUDGES, *HARNESS)]
         self._exchange_key = _key(*scripts, *(job.beats for _, job, _, _ in self._exchanged), *judged)
         self._slow = replace(self._job, runs=self._runs[2:-swift(extra)])
         self._slow_key = _key(self._slow.beats, repr(self._slow.runs).encode(), *judged)

@@ -39,8 +39,8 @@ TABLES = (broken_lines, each_segment)
 
 STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "benchmarks/mutation/subject.py",
            "sim/exercise", "sim/cosim/stimuli.py", "sim/cosim/drive.cpp", "sim/cosim/design.cpp",
-           "sim/cosim/stalls.h", "sim/cosim/frames.py", "sim/cosim/judge/check.py", "sim/cosim/judge/pace.py",
-           "sim/cosim/judge/restarts.py")
+           "sim/cosim/stalls.h", "sim/cosim/frames.py", "sim/cosim/config.py", "sim/cosim/harness.py",
+           "sim/cosim/judge/check.py", "sim/cosim/judge/pace.py", "sim/cosim/judge/restarts.py")
 """Files that say how a mutant is played and judged: one that survived is played again where they have changed."""
 
 EXCHANGED = 4
